@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ccl_epu.h - the array of processing elements as C functions (docs/machine.md).
+ *
+ * On RISC-V each function is one custom instruction (isa/isa.def); elsewhere ccl_epu_host.c gives the
+ * same functions in plain C, so that the same program text also runs natively. The descriptors below are
+ * read from memory when the instruction issues and may be changed at once afterwards. Addresses of OCM
+ * and DDR are uint32_t machine addresses; LRM addresses are byte offsets, the same in each PE; lanes
+ * are PEs 0..lanes-1 in row-major order. Everything is little-endian.
+ */
+#ifndef CCL_EPU_H
+#define CCL_EPU_H
+
+#include <stdint.h>
+
+/* Memory map of the machine. */
+#define CCL_OCM_BASE 0x10000000u
+#define CCL_DDR_BASE 0x40000000u
+#define CCL_RAM_BASE 0x80000000u /* program, stack and descriptors of the scalar core */
+
+/* In-order queues; operations of different queues overlap. */
+enum { CCL_DMI, CCL_DMO, CCL_ALD, CCL_AST, CCL_ARR, CCL_QUEUES };
+
+/* 3-D strided copy between DDR and OCM: for i2 < n2, i1 < n1: copy n0 bytes from
+ * src + i1*src_s1 + i2*src_s2 to dst + i1*dst_s1 + i2*dst_s2. */
+typedef struct ccl_dma {
+    uint32_t dst, src;
+    uint32_t n0, n1, n2;
+    int32_t dst_s1, dst_s2, src_s1, src_s2;
+} ccl_dma;
+
+/* Window generator: how a convolution or pooling window of an output pixel lies in an NHWC tensor in OCM.
+ * Pixel p of the output is (oy, ox) = (p / ow, p % ow). The window's bytes, in order: for ky in
+ * [ky0, ky0 + kh), for kx in [0, kw): c bytes from
+ *   base + iy*row_bytes + ix*pixel_bytes, iy = oy*stride_y - pad_y + ky*dil_y, ix likewise,
+ * or c times fill where (iy, ix) is outside h x w. After each ky the address in LRM (or in the K steps of a
+ * broadcast) advances to the next multiple of macs_per_pe; bytes skipped that way are fill. */
+typedef struct ccl_window {
+    uint32_t base;
+    int32_t h, w;
+    int32_t pixel_bytes, row_bytes;
+    int32_t stride_y, stride_x, pad_y, pad_x, dil_y, dil_x;
+    int32_t ky0, kh, kw, c;
+    int32_t fill;
+    int32_t ow;
+} ccl_window;
+
+/* Block per lane: lane l, row r < rows, byte i < row_bytes is at ocm + l*lane_stride + r*row_stride + i in OCM and
+ * at lrm + r*row_bytes + i in LRM. lane_stride 0 on a load: one copy for all lanes, moved once. */
+typedef struct ccl_block {
+    int32_t lane_stride, rows, row_bytes, row_stride;
+} ccl_block;
+
+/* Reduction over taps inside LRM: for i < n: combine src + y*stride_y + x*stride_x + i over
+ * y < taps_y, x < taps_x. */
+typedef struct ccl_taps {
+    int32_t n, taps_y, stride_y, taps_x, stride_x;
+} ccl_taps;
+
+/* Element-wise float arithmetic on int8 (NUMERICS 5). */
+typedef struct ccl_binary {
+    float a_scale, b_scale, y_scale;
+    int32_t a_zp, b_zp, y_zp, lo, hi;
+} ccl_binary;
+
+typedef struct ccl_scale {
+    float scale;
+    int32_t zp, lo, hi;
+} ccl_scale;
+
+/* Clamp of a requantization, packed: zp, lo, hi as signed bytes 0, 1, 2. */
+#define CCL_CLAMP(zp, lo, hi)                                                                        \
+    (((uint32_t)(zp) & 255u) | (((uint32_t)(lo) & 255u) << 8) | (((uint32_t)(hi) & 255u) << 16))
+/* Two 16-bit operands in one register. */
+#define CCL_PAIR(low, high) (((uint32_t)(low) & 0xffffu) | ((uint32_t)(high) << 16))
+
+/* ---- one function per instruction; see isa/isa.def for cost and exact meaning ----
+ * void ccl_dmi(const ccl_dma *d);                                  DDR -> OCM
+ * void ccl_dmo(const ccl_dma *d);                                  OCM -> DDR
+ * void ccl_ald_window(const ccl_window *w, uint32_t first_pixel, uint32_t pair_lrm_lanes);
+ * void ccl_ald(const ccl_block *b, uint32_t ocm, uint32_t pair_lrm_lanes);
+ * void ccl_ast(const ccl_block *b, uint32_t ocm, uint32_t pair_lrm_lanes);
+ * void ccl_mac_weights(uint32_t ocm, uint32_t pair_k_no, uint32_t lrm);        acc += ; pixels in LRM
+ * void ccl_mac_weights_first(...)                                              acc  = 0 + ...
+ * void ccl_mac_window(const ccl_window *w, uint32_t first_pixel, uint32_t pair_lrm_no);  weights in LRM
+ * void ccl_mac_window_first(...)
+ * void ccl_acc_load(uint32_t lrm, uint32_t no);  void ccl_acc_store(uint32_t lrm, uint32_t no);
+ * void ccl_rqs(uint32_t ocm, uint32_t pair_lrm_no, uint32_t clamp);   constants broadcast from OCM
+ * void ccl_rqs_lane(uint32_t lrm_const, uint32_t pair_lrm_no, uint32_t clamp);  constants per lane in LRM
+ * void ccl_red_max(const ccl_taps *t, uint32_t src, uint32_t dst);
+ * void ccl_red_sum(const ccl_taps *t, uint32_t src, uint32_t zp);     n <= num_acc sums of (q - zp) to accumulators
+ * void ccl_add(const ccl_binary *b, uint32_t pair_a_b, uint32_t pair_dst_n);
+ * void ccl_lut(uint32_t table_lrm, uint32_t src, uint32_t pair_dst_n);
+ * void ccl_quant(const ccl_scale *s, uint32_t src, uint32_t pair_dst_n);
+ * void ccl_dequant(const ccl_scale *s, uint32_t src, uint32_t pair_dst_n);
+ * void ccl_post(uint32_t queue, uint32_t event);
+ * void ccl_wait(uint32_t queue, uint32_t event, uint32_t count);
+ * void ccl_swait(uint32_t event, uint32_t count);   void ccl_drain(void);
+ * uint32_t ccl_cycles(void);   void ccl_mark(uint32_t layer);
+ */
+#if defined(__riscv)
+#include "ccl_insn.h" /* inline functions, generated from isa.def */
+#else
+#include "ccl_epu_host.h"
+#endif
+
+#endif
