@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def read_version(cmake_lists: Path) -> str:
     """Return the VERSION of project() in a CMakeLists.txt."""
-    match = re.search(r"^project\([^)]*\bVERSION\s+([0-9][0-9.]*)", cmake_lists.read_text("utf-8"), re.MULTILINE)
+    text = cmake_lists.read_text("utf-8")
+    match = re.search(r"^project\([^)]*\bVERSION\s+([0-9][0-9.]*)", text, re.MULTILINE)
     if match is None:
         raise ValueError(f"{cmake_lists}: project() has no VERSION")
     return match.group(1)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ChimeraModule: a compiled source tree that can be built, run and reported on.
+
+The tree on disk is the product; a ChimeraModule only names it and calls the C library's runners.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opencgc._lib import encode, ffi, lib, text
+from opencgc.handles import Context, Handle
+from opencgc.tensors import Tensors, TensorType, empty_like_types, order_inputs, read_type
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import numpy as np
+
+DEFAULT_BUILD_PATH = "ccl_build"
+
+
+def name_cross_compiler() -> None:
+    """Let build.sh find the ziglang package of this Python, unless the user has set ZIG."""
+    os.environ.setdefault("ZIG", f"{sys.executable} -m ziglang")
+
+
+class Report:
+    """Figures of a module: .compile (the compiler's), and .text, .csv, .json of the last simulated run."""
+
+    def __init__(self, module: ChimeraModule) -> None:
+        self._module = module
+
+    def _format(self, name: str) -> str:
+        out = ffi.new("const char **")
+        module = self._module
+        module.context.check(lib.cgc_program_report(module.pointer, encode(name), out))
+        return text(out[0])
+
+    @property
+    def compile(self) -> str:
+        """What the compiler decided: mapping, tiles and memory of each layer, and its notes."""
+        return (Path(self._module.source_path) / "report.txt").read_text("utf-8")
+
+    @property
+    def text(self) -> str:
+        """Table of the last simulated run."""
+        return self._format("text")
+
+    @property
+    def csv(self) -> str:
+        """One row per layer of the last simulated run."""
+        return self._format("csv")
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Everything of the last simulated run."""
+        values: dict[str, Any] = json.loads(self._format("json"))
+        return values
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ChimeraModule(Handle):
+    """A compiled program. The default engine is the simulator ("iss")."""
+
+    def __init__(self, context: Context, pointer: Any) -> None:
+        super().__init__(pointer, lib.cgc_program_free, context)
+        self.context = context
+        self.notes = context.notes()
+        name_cross_compiler()
+
+    @classmethod
+    def open(cls, source_path: str | os.PathLike[str]) -> ChimeraModule:
+        """Open a tree that was compiled before."""
+        context = Context()
+        out = ffi.new("cgc_program **")
+        context.check(lib.cgc_program_open(context.pointer, encode(str(source_path)), out))
+        return cls(context, out[0])
+
+    @property
+    def source_path(self) -> str:
+        """Folder of the generated program."""
+        return text(lib.cgc_program_source_path(self.pointer))
+
+    @property
+    def build_path(self) -> str:
+        """Folder of what is built from it, inside source_path."""
+        return text(lib.cgc_program_build_path(self.pointer))
+
+    @property
+    def report(self) -> Report:
+        """Figures of the compiler and of the last simulated run."""
+        return Report(self)
+
+    @property
+    def inputs(self) -> dict[str, TensorType]:
+        """Name and type of each input, in order."""
+        return self._types("input")
+
+    @property
+    def outputs(self) -> dict[str, TensorType]:
+        """Name and type of each output, in order."""
+        return self._types("output")
+
+    def _types(self, side: str) -> dict[str, TensorType]:
+        count = getattr(lib, f"cgc_program_{side}_count")(self.pointer)
+        types = {}
+        kind = ffi.new("cgc_tensor *")
+        for i in range(count):
+            self.context.check(getattr(lib, f"cgc_program_{side}_type")(self.pointer, i, kind))
+            types[text(getattr(lib, f"cgc_program_{side}_name")(self.pointer, i))] = read_type(kind)
+        return types
+
+    def build(self, engine: str = "iss", cc: str = "", flags: str = "", *, traced: bool = False) -> None:
+        """Run build.sh of the tree for an engine ("host", "iss", "epu_host")."""
+        self.context.check(
+            lib.cgc_program_build(self.pointer, encode(engine), encode(cc), encode(flags), int(traced))
+        )
+
+    def run(self, inputs: Mapping[str, Any], engine: str = "iss") -> dict[str, np.ndarray[Any, Any]]:
+        """Run the program on {input name: array}; returns {output name: array}. Builds first if needed.
+
+        engine: "iss", "iss:race", "host", "host:<variant>", "epu_host".
+        """
+        arrays = Tensors(order_inputs(inputs, self.inputs))
+        outputs = self.outputs
+        results = empty_like_types(list(outputs.values()))
+        out = Tensors(results)
+        self.context.check(
+            lib.cgc_program_run(
+                self.pointer, encode(engine), arrays.table, arrays.count, out.table, out.count
+            )
+        )
+        return dict(zip(outputs, results, strict=True))
+
+    def __repr__(self) -> str:
+        return f"ChimeraModule('{self.source_path}')"
