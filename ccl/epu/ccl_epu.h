@@ -16,7 +16,9 @@
 /* Memory map of the machine. */
 #define CCL_OCM_BASE 0x10000000u
 #define CCL_DDR_BASE 0x40000000u
+#define CCL_DDR_MAX_BYTES 0x40000000u
 #define CCL_RAM_BASE 0x80000000u /* program, stack and descriptors of the scalar core */
+#define CCL_RAM_BYTES 0x01000000u
 
 /* In-order queues; operations of different queues overlap. */
 enum { CCL_DMI, CCL_DMO, CCL_ALD, CCL_AST, CCL_ARR, CCL_QUEUES };
@@ -98,8 +100,14 @@ typedef struct ccl_scale {
  * void ccl_swait(uint32_t event, uint32_t count);   void ccl_drain(void);
  * uint32_t ccl_cycles(void);   void ccl_mark(uint32_t layer);
  */
+#include "ccl_insn.h" /* generated from isa.def */
+
+/* ccl_ptr: memory behind a machine address of OCM or DDR, for kernels of the scalar core. */
 #if defined(__riscv)
-#include "ccl_insn.h" /* inline functions, generated from isa.def */
+static inline void *ccl_ptr(uint32_t address)
+{
+    return (void *)(uintptr_t)address;
+}
 #else
 #include "ccl_epu_host.h"
 #endif
