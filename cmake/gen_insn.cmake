@@ -58,11 +58,11 @@ foreach(line IN LISTS lines)
   string(APPEND asm "/* ${meaning} */\n")
   string(APPEND includes "#include \"insns/${name}.h\"\n")
   if(name STREQUAL "cycles")
-    string(APPEND asm "static inline uint32_t ccl_cycles(void)\n{\n    uint32_t rd;\n    __asm__ volatile(\".insn r4 0x0b, ${f3}, ${f2}, %0, x0, x0, x0\" : \"=r\"(rd) : : \"memory\");\n    return rd;\n}\n\n")
+    string(APPEND asm "CCL_INSN uint32_t ccl_cycles(void)\n{\n    uint32_t rd;\n    __asm__ volatile(\".insn r4 0x0b, ${f3}, ${f2}, %0, x0, x0, x0\" : \"=r\"(rd) : : \"memory\");\n    return rd;\n}\n\n")
     string(APPEND prototypes "uint32_t ccl_cycles(void);\n")
     string(APPEND bodies "uint32_t ccl_cycles(void)\n{\n    insn_cycles(&ccl_epu_state);\n    return 0;\n}\n\n")
   else()
-    string(APPEND asm "static inline void ccl_${name}(${params})\n{\n    __asm__ volatile(\".insn r4 0x0b, ${f3}, ${f2}, x0, ${registers}\" : : ${constraints} : \"memory\");\n}\n\n")
+    string(APPEND asm "CCL_INSN void ccl_${name}(${params})\n{\n    __asm__ volatile(\".insn r4 0x0b, ${f3}, ${f2}, x0, ${registers}\" : : ${constraints} : \"memory\");\n}\n\n")
     string(APPEND prototypes "void ccl_${name}(${params});\n")
     string(APPEND bodies "void ccl_${name}(${params})\n{\n    if (ccl_epu_begin())\n        insn_${name}(&ccl_epu_state${arguments});\n}\n\n")
   endif()
@@ -75,6 +75,13 @@ file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/gen/ccl_insn.h.new "/* SPDX-License-Ident
 #define CCL_INSN_H
 
 #if defined(__riscv)
+
+/* Without debug information of their own, so that a place in the program is the line that calls them. */
+#if defined(__clang__)
+#define CCL_INSN static inline __attribute__((always_inline, nodebug))
+#else
+#define CCL_INSN static inline __attribute__((always_inline))
+#endif
 
 ${asm}#else
 
