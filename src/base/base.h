@@ -48,6 +48,8 @@ void arena_init(arena *a, cgc_ctx *ctx);
 void arena_deinit(arena *a);
 void *arena_alloc(arena *a, size_t bytes);                 /* 64-byte aligned, zeroed */
 void *arena_array(arena *a, size_t count, size_t elem_bytes); /* overflow-checked */
+/* Forgets everything but keeps one block for reuse. */
+void arena_reset(arena *a);
 char *arena_strdup(arena *a, const char *s);
 char *arena_strndup(arena *a, const char *s, size_t n);
 char *arena_printf(arena *a, const char *fmt, ...) CGC_PRINTF(2, 3);
@@ -71,8 +73,13 @@ void str_put_f32(str *s, float value);
 /* Parses a decimal float (locale-free, correctly rounded to float32). Returns characters used,
  * 0 if none. */
 size_t parse_f32(const char *text, float *out_value);
+/* The same for float64 (JSON numbers). */
+size_t parse_f64(const char *text, double *out_value);
 /* Parses a decimal int64 in range. Returns characters used, 0 if none or out of range. */
 size_t parse_i64(const char *text, int64_t *out_value);
+
+/* Well-formed UTF-8 without NUL. */
+bool utf8_valid(const char *text, size_t n);
 
 /* ---- checked sizes ---- */
 CGC_MUST_USE bool mul_size(size_t a, size_t b, size_t *out);
@@ -92,7 +99,19 @@ cgc_status diag(cgc_ctx *ctx, enum cgc_status_code code, diag_info info, const c
     CGC_PRINTF(4, 5);
 /* A sentence for the report (nothing is silent). With option strict it is a failure CGC_E_STRICT. */
 CGC_MUST_USE cgc_status note(cgc_ctx *ctx, diag_info info, const char *fmt, ...) CGC_PRINTF(3, 4);
+/* Appends one line to the recorded failure's message on the way up ("  at: line 3, column 8"). */
+void diag_append(cgc_ctx *ctx, const char *fmt, ...) CGC_PRINTF(2, 3);
 void log_line(cgc_ctx *ctx, const char *fmt, ...) CGC_PRINTF(2, 3); /* only with option verbose/dump */
+
+/* What to release when memory runs out in the middle of a public call: embedded in objects that own
+ * heap memory (a graph, a program). Guards of a call are dropped when it leaves in the normal way. */
+typedef struct guard {
+    struct guard *next;
+    void (*release)(void *object);
+    void *object;
+} guard;
+void guard_push(cgc_ctx *ctx, guard *g, void (*release)(void *object), void *object);
+void guard_drop(cgc_ctx *ctx, guard *g); /* fine if it is not there (any more) */
 
 struct cgc_ctx {
     arena arena;   /* strings and diagnostics */
@@ -103,6 +122,7 @@ struct cgc_ctx {
     const char **notes;
     size_t n_notes, cap_notes;
     jmp_buf *nomem; /* innermost CGC_ENTER, NULL outside the API */
+    guard *guards;  /* of the calls in progress, newest first */
     /* Test hook: the n-th allocation fails (0 = never). */
     size_t fail_at, n_allocs;
 };
@@ -115,12 +135,18 @@ void scratch_reset(cgc_ctx *ctx);
  * calls one static function, leaves). */
 #define CGC_ENTER(ctx, nomem_value)                                                                \
     jmp_buf cgc_enter_buf_, *cgc_enter_old_ = (ctx)->nomem;                                        \
+    guard *cgc_enter_guards_ = (ctx)->guards;                                                      \
     if (setjmp(cgc_enter_buf_)) {                                                                  \
-        (ctx)->nomem = cgc_enter_old_;                                                             \
+        ctx_unwind((ctx), cgc_enter_old_, cgc_enter_guards_);                                      \
         return (nomem_value);                                                                      \
     }                                                                                              \
     (ctx)->nomem = &cgc_enter_buf_
-#define CGC_LEAVE(ctx) ((ctx)->nomem = cgc_enter_old_)
+#define CGC_LEAVE(ctx) ctx_leave((ctx), cgc_enter_old_)
+/* Releases the guards newer than the given one and records CGC_E_NOMEM. */
+void ctx_unwind(cgc_ctx *ctx, jmp_buf *old_nomem, guard *old_guards);
+void ctx_leave(cgc_ctx *ctx, jmp_buf *old_nomem);
+/* The jump; does not return while a CGC_ENTER is active. */
+void ctx_nomem(cgc_ctx *ctx);
 
 /* ---- files: the only place that opens one ---- */
 /* Whole file into the arena, NUL-terminated; CGC_E_FILE or CGC_E_LIMIT (max_bytes) with the path. */

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * file.c - the only place that opens files. Reading: path -> whole contents in an arena. Writing: temporary name
+ * beside the target, fsync, rename, so that a reader sees the old or the new file and never half of one. Nothing
+ * that can run out of memory happens while a file is open.
+ */
+#include "base/base.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_TREE_DEPTH = 64, MAX_TEMP_TRIES = 1000 };
+
+static cgc_status fail(cgc_ctx *ctx, const char *verb, const char *path, int error)
+{
+    return diag(ctx, CGC_E_FILE, (diag_info){0}, "cannot %s '%s': %s", verb, path, strerror(error));
+}
+
+bool path_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+/* Reads exactly bytes from a file that must end there. 0 or an errno value; -1 if the size changed. */
+static int read_all(const char *path, char *data, size_t bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    size_t done = 0;
+    int error = 0;
+    for (;;) {
+        char beyond;
+        ssize_t n = done < bytes ? read(fd, data + done, bytes - done) : read(fd, &beyond, 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            error = errno;
+        else if (n == 0)
+            error = done == bytes ? 0 : -1;
+        else if (done == bytes)
+            error = -1;
+        else {
+            done += (size_t)n;
+            continue;
+        }
+        break;
+    }
+    (void)close(fd);
+    return error;
+}
+
+cgc_status file_read(cgc_ctx *ctx, arena *a, const char *path, size_t max_bytes, char **out_data,
+                     size_t *out_bytes)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return fail(ctx, "read", path, errno);
+    if (!S_ISREG(st.st_mode))
+        return diag(ctx, CGC_E_FILE, (diag_info){.wanted = "a regular file"}, "cannot read '%s'", path);
+    size_t bytes = (size_t)st.st_size;
+    if ((uintmax_t)st.st_size > max_bytes) {
+        diag_info info = {.found = arena_printf(&ctx->arena, "%ju bytes", (uintmax_t)st.st_size),
+                          .wanted = arena_printf(&ctx->arena, "at most %zu", max_bytes)};
+        return diag(ctx, CGC_E_LIMIT, info, "'%s' is too large", path);
+    }
+    char *data = arena_alloc(a, bytes + 1);
+    int error = read_all(path, data, bytes);
+    if (error == -1)
+        return diag(ctx, CGC_E_FILE, (diag_info){.cure = "read it again when nobody writes it"},
+                    "'%s' changed its size while it was read", path);
+    if (error)
+        return fail(ctx, "read", path, error);
+    *out_data = data;
+    *out_bytes = bytes;
+    return CGC_OK;
+}
+
+/* Writes and syncs an open file and closes it. 0 or an errno value. */
+static int write_all(int fd, const char *data, size_t bytes)
+{
+    int error = 0;
+    while (bytes && !error) {
+        ssize_t n = write(fd, data, bytes);
+        if (n >= 0) {
+            data += n;
+            bytes -= (size_t)n;
+        } else if (errno != EINTR) {
+            error = errno;
+        }
+    }
+    if (!error && fsync(fd) != 0 && errno != EINVAL && errno != ENOSYS)
+        error = errno;
+    if (close(fd) != 0 && !error)
+        error = errno;
+    return error;
+}
+
+/* A name beside path that nobody uses: "path.tmp<pid>_<try>". */
+static void temp_name(char *text, size_t room, const char *path, int try)
+{
+    (void)snprintf(text, room, "%s.tmp%ld_%d", path, (long)getpid(), try);
+}
+
+cgc_status file_write(cgc_ctx *ctx, const char *path, const void *data, size_t bytes)
+{
+    size_t room = strlen(path) + 48;
+    char *temp = arena_alloc(&ctx->arena, room);
+    int fd = -1;
+    for (int try = 0; fd < 0 && try < MAX_TEMP_TRIES; try++) {
+        temp_name(temp, room, path, try);
+        fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            return fail(ctx, "write", path, errno);
+    }
+    if (fd < 0)
+        return fail(ctx, "write", path, EEXIST);
+    int error = write_all(fd, data, bytes);
+    if (!error && rename(temp, path) != 0)
+        error = errno;
+    if (error) {
+        (void)unlink(temp);
+        return fail(ctx, "write", path, error);
+    }
+    return CGC_OK;
+}
+
+static bool is_dir(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+cgc_status dir_make(cgc_ctx *ctx, const char *path)
+{
+    char *part = arena_strdup(&ctx->arena, path);
+    for (char *p = part; *p;) {
+        p += strspn(p, "/");
+        p += strcspn(p, "/");
+        char end = *p;
+        *p = '\0';
+        if (mkdir(part, 0777) != 0) {
+            int error = errno;
+            if (!is_dir(part))
+                return fail(ctx, "make folder", part, error == EEXIST ? ENOTDIR : error);
+        }
+        *p = end;
+    }
+    return CGC_OK;
+}
+
+/* Removes path and what is in it without following links. The names of a folder are read before any is removed. */
+static cgc_status remove_tree(cgc_ctx *ctx, const char *path, int depth);
+
+static cgc_status remove_entries(cgc_ctx *ctx, const char *path, int depth)
+{
+    /* One entry at a time, the folder opened anew each time: no open handle while the arena may run out. */
+    size_t room = strlen(path) + 258;
+    for (;;) {
+        char *child = arena_alloc(&ctx->arena, room);
+        DIR *dir = opendir(path);
+        if (!dir)
+            return fail(ctx, "open folder", path, errno);
+        const struct dirent *e = readdir(dir);
+        while (e && (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0))
+            e = readdir(dir);
+        if (e)
+            (void)snprintf(child, room, "%s/%s", path, e->d_name);
+        bool more = e != NULL;
+        (void)closedir(dir);
+        if (!more)
+            return CGC_OK;
+        TRY(remove_tree(ctx, child, depth + 1));
+    }
+}
+
+static cgc_status remove_tree(cgc_ctx *ctx, const char *path, int depth)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT ? CGC_OK : fail(ctx, "remove", path, errno);
+    if (depth > MAX_TREE_DEPTH)
+        return diag(ctx, CGC_E_LIMIT, (diag_info){0}, "cannot remove '%s': folders nest too deep", path);
+    if (!S_ISDIR(st.st_mode))
+        return unlink(path) == 0 || errno == ENOENT ? CGC_OK : fail(ctx, "remove", path, errno);
+    TRY(remove_entries(ctx, path, depth));
+    return rmdir(path) == 0 || errno == ENOENT ? CGC_OK : fail(ctx, "remove folder", path, errno);
+}
+
+cgc_status dir_remove(cgc_ctx *ctx, const char *path)
+{
+    return remove_tree(ctx, path, 0);
+}
+
+cgc_status dir_replace(cgc_ctx *ctx, const char *from, const char *to)
+{
+    size_t room = strlen(to) + 48;
+    char *old = arena_alloc(&ctx->arena, room);
+    bool had = false;
+    for (int try = 0; try < MAX_TEMP_TRIES && path_exists(to); try++) {
+        temp_name(old, room, to, try);
+        if (rename(to, old) == 0) {
+            had = true;
+            break;
+        }
+        if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR)
+            return fail(ctx, "replace", to, errno);
+    }
+    if (rename(from, to) != 0) {
+        int error = errno;
+        if (had)
+            (void)rename(old, to);
+        return fail(ctx, "rename to", to, error);
+    }
+    return had ? dir_remove(ctx, old) : CGC_OK;
+}
