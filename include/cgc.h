@@ -178,6 +178,13 @@ cgc_status cgc_program_run(cgc_program *program, const char *engine, const cgc_t
 cgc_status cgc_program_run_traced(cgc_program *program, const char *engine,
                                   const cgc_tensor *inputs, int32_t n_inputs, cgc_tensor *outputs,
                                   int32_t n_outputs);
+/* The layers of the program in execution order. value: "%3", the value of the lowered graph that the layer
+ * computes. layer_get borrows the value after the last traced run (data NULL: the engine does not show
+ * this layer), until the next run. */
+int32_t cgc_program_layer_count(const cgc_program *program);
+const char *cgc_program_layer_name(const cgc_program *program, int32_t i);
+const char *cgc_program_layer_value(const cgc_program *program, int32_t i);
+cgc_status cgc_program_layer_get(const cgc_program *program, int32_t i, cgc_tensor *out_tensor);
 /* Report of the last iss run. format: "text", "csv", "json". Valid until the next call. */
 cgc_status cgc_program_report(cgc_program *program, const char *format, const char **out_text);
 
