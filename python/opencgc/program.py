@@ -25,8 +25,8 @@ DEFAULT_BUILD_PATH = "ccl_build"
 
 
 def name_cross_compiler() -> None:
-    """Let build.sh find the ziglang package of this Python, unless the user has set ZIG."""
-    os.environ.setdefault("ZIG", f"{sys.executable} -m ziglang")
+    """Let build.sh find the ziglang package of this Python, unless the user names another."""
+    os.environ.setdefault("OPENCGC_PYTHON", sys.executable)
 
 
 class Report:
