@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sum_form.h"
+
 #define CCL_INLINE static inline __attribute__((always_inline))
 
 typedef int32_t ccl_i32_any __attribute__((may_alias));
@@ -120,14 +122,7 @@ CCL_INLINE __m512i ccl_widen16(__m128i b, int32_t is_signed, int32_t zp)
     return base != 0 ? _mm512_sub_epi32(w, _mm512_set1_epi32(base)) : w;
 }
 
-/* How an int8 sum of two dequantized values is computed. The planner tries them over all pairs of bytes against
- * docs/numerics.md rule 5 and takes the first that is exact. */
-enum {
-    CCL_SUM_FMA,        /* fma(a, ka, fma(b, kb, 0)): scales already divided by y_scale */
-    CCL_SUM_RECIPROCAL, /* (a*ka + b*kb) * ky, ky = 1/y_scale */
-    CCL_SUM_DIVIDE      /* (a*ka + b*kb) / ky, the definition */
-};
-
+/* Sum of two dequantized values divided by y_scale, see sum_form.h. */
 typedef struct ccl_sum {
     int32_t form;
     float ka, kb, ky;
