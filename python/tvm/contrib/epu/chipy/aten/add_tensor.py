@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""aten.add.Tensor -> add: a float32 sum (a quantized one is a QAdd)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from opencgc.errors import OperatorError
+from tvm.contrib.epu.chipy.registry import converter
+
+if TYPE_CHECKING:
+    from opencgc import Value
+    from tvm.contrib.epu.chipy.call import Call
+
+
+@converter("aten.add.Tensor")
+def convert(call: Call) -> Value:
+    """Convert a sum with broadcasting."""
+    if call.number("alpha") != 1:
+        raise OperatorError(
+            "a sum with a factor has no operator",
+            layer=call.layer,
+            op=call.op,
+            setting="alpha",
+            found=call.number("alpha"),
+            wanted="1",
+            cure="multiply in the model, before the sum",
+        )
+    return call.node("add", [call.tensor("self"), call.tensor("other")])
