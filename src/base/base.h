@@ -107,7 +107,7 @@ void log_line(cgc_ctx *ctx, const char *fmt, ...) CGC_PRINTF(2, 3); /* only with
  * heap memory (a graph, a program). Guards of a call are dropped when it leaves in the normal way. */
 typedef struct guard {
     struct guard *next;
-    void (*release)(void *object);
+    void (*release)(void *object); /* NULL: not registered, and then the context is not looked at */
     void *object;
 } guard;
 void guard_push(cgc_ctx *ctx, guard *g, void (*release)(void *object), void *object);
@@ -117,6 +117,7 @@ struct cgc_ctx {
     arena arena;   /* strings and diagnostics */
     arena scratch; /* reset by whoever needs a fresh one; never holds results */
     bool strict, verbose;
+    bool quiet; /* passes leave no notes: the interpreter's own lowering of a graph */
     const char *dump; /* pass names, "" none */
     cgc_error error;  /* code 0: none */
     const char **notes;

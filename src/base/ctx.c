@@ -18,6 +18,9 @@ void guard_push(cgc_ctx *ctx, guard *g, void (*release)(void *object), void *obj
 
 void guard_drop(cgc_ctx *ctx, guard *g)
 {
+    if (!g->release)
+        return;
+    g->release = NULL;
     for (guard **at = &ctx->guards; *at; at = &(*at)->next) {
         if (*at == g) {
             *at = g->next;
@@ -38,7 +41,9 @@ void ctx_unwind(cgc_ctx *ctx, jmp_buf *old_nomem, guard *old_guards)
     while (ctx->guards && ctx->guards != old_guards) {
         guard *g = ctx->guards;
         ctx->guards = g->next;
-        g->release(g->object);
+        void (*release)(void *) = g->release;
+        g->release = NULL;
+        release(g->object);
     }
     if (ctx->error.code == CGC_OK) { /* constant strings: there is no memory for others */
         ctx->error = (cgc_error){
@@ -58,8 +63,11 @@ void ctx_unwind(cgc_ctx *ctx, jmp_buf *old_nomem, guard *old_guards)
 void ctx_leave(cgc_ctx *ctx, jmp_buf *old_nomem)
 {
     ctx->nomem = old_nomem;
-    if (!old_nomem) /* an inner call's objects stay guarded by the outer call */
-        ctx->guards = NULL;
+    if (old_nomem) /* an inner call's objects stay guarded by the outer call */
+        return;
+    for (guard *g = ctx->guards; g; g = g->next)
+        g->release = NULL;
+    ctx->guards = NULL;
 }
 
 void scratch_reset(cgc_ctx *ctx)

@@ -29,9 +29,12 @@ typedef struct ir_type {
 int64_t ir_type_elems(const ir_type *t); /* product of dims; 1 for rank 0. Types in a graph never overflow. */
 size_t ir_type_bytes(const ir_type *t);
 bool ir_type_equal(const ir_type *a, const ir_type *b);
+/* Rank 0..8, every dim >= 1, below 2^31 bytes; E_TYPE otherwise. what names the value in the message. */
+cgc_status ir_type_check(cgc_ctx *ctx, const ir_type *t, diag_info where, const char *what);
 const char *ir_type_text(arena *a, const ir_type *t); /* "Tensor[(1, 3, 8, 8), float32]" */
 size_t ir_dtype_bytes(ir_dtype d);
 const char *ir_dtype_name(ir_dtype d);
+bool ir_dtype_by_name(const char *name, ir_dtype *out);
 
 /* A tensor with data; row-major. */
 typedef struct ir_tensor {
@@ -62,6 +65,7 @@ typedef enum ir_attr_kind {
 } ir_attr_kind;
 typedef struct ir_attr {
     ir_attr_kind kind;
+    bool set;  /* given, or has a default; ir_infer refuses a node with a REQUIRED attribute that is not set */
     int64_t i; /* INT, BOOL */
     float f;
     const int64_t *ints;
@@ -73,7 +77,7 @@ typedef struct ir_attr {
 typedef struct ir_node {
     const struct op_info *op;
     const char *layer; /* module path of the user's layer, "" if none */
-    ir_value **inputs;
+    ir_value **inputs; /* NULL for an absent optional operand before a given one */
     int32_t n_inputs;
     ir_attr *attrs; /* op->n_attrs of them */
     ir_value **results;
@@ -96,10 +100,13 @@ struct cgc_graph {
     ir_value **values; /* handles of the public API: cgc_value indexes this */
     size_t n_values, cap_values;
     const char *text; /* last print */
+    guard guard;      /* while a public call builds the graph */
 };
 typedef struct cgc_graph ir_graph;
 
 /* ---- building (graph.c) ---- */
+ir_graph *ir_graph_new(cgc_ctx *ctx);
+void ir_graph_free(ir_graph *g); /* NULL is allowed */
 ir_value *ir_add_input(ir_graph *g, const char *name, const ir_type *type);
 /* Copies the bytes; data may be NULL for zeros. */
 ir_value *ir_add_constant(ir_graph *g, const ir_type *type, const void *data);
@@ -115,7 +122,9 @@ void ir_replace_uses(ir_graph *g, ir_value *from, ir_value *to);
 int32_t ir_use_count(const ir_graph *g, const ir_value *v);
 /* The only node that uses v, or NULL if there are more or fewer uses or v is a graph output. */
 ir_node *ir_only_user(const ir_graph *g, const ir_value *v);
+/* Node ids by position, and constants in order of first use, as ir_print numbers them; unused constants come last. */
 void ir_renumber(ir_graph *g);
+void ir_set_outputs(ir_graph *g, ir_value *const *values, const char *const *names, size_t n);
 /* Deep copy into a new graph (what cgc_compile works on). */
 ir_graph *ir_clone(ir_graph *g);
 
@@ -127,7 +136,9 @@ bool ir_bool(const ir_node *n, const char *name);
 float ir_float(const ir_node *n, const char *name);
 const int64_t *ir_ints(const ir_node *n, const char *name); /* at least as many as the table declares */
 const char *ir_string(const ir_node *n, const char *name);
-void ir_set_int(ir_node *n, const char *name, int64_t v);
+void ir_set_int(ir_node *n, const char *name, int64_t v); /* also a scalar ZERO_POINT; ir_set_float: SCALE */
+void ir_set_bool(ir_node *n, const char *name, bool v);
+void ir_set_tensor(ir_node *n, const char *name, ir_value *constant); /* per-channel SCALE or ZERO_POINT */
 void ir_set_float(ir_node *n, const char *name, float v);
 void ir_set_ints(ir_graph *g, ir_node *n, const char *name, const int64_t *v, int32_t count);
 void ir_set_string(ir_graph *g, ir_node *n, const char *name, const char *v);
