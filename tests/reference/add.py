@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""add: element-wise sum with broadcasting, float32 or int32 (modulo 2^32)."""
+"""add: element-wise float32 sum with broadcasting."""
 
 from __future__ import annotations
 
