@@ -11,15 +11,14 @@ import sys
 from urllib.error import URLError
 
 import torch
-import tvm
-import tvm.relay.backend.contrib.epu.codegen as epu_codegen
-import tvm.relay.backend.contrib.epu.util as epu_utils
 from torch.utils.data import DataLoader
 from torchvision.datasets import FakeData
 from torchvision.models import resnet18
 from torchvision.transforms import Compose, Normalize, ToTensor
-from tvm.contrib.epu.chipy import Tensor, export
 
+import tvm
+import tvm.relay.backend.contrib.epu.codegen as epu_codegen
+import tvm.relay.backend.contrib.epu.util as epu_utils
 from quadric_pyquant.calibration import run_calibration, tag_all_modules
 from quadric_pyquant.model_conversion import (
     fold_batchnorm,
@@ -28,6 +27,7 @@ from quadric_pyquant.model_conversion import (
     quantize_model,
     validate_model_export_ready,
 )
+from tvm.contrib.epu.chipy import Tensor, export
 
 torch.manual_seed(0)
 socket.setdefaulttimeout(10)  # offline, the download below is to fail soon

@@ -8,6 +8,7 @@ import importlib.util
 
 import opencgc
 from opencgc._command import command_path
+from opencgc.namecheck import refuse_other_tvm
 
 
 def main() -> None:
@@ -15,6 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m opencgc", description=__doc__)
     parser.add_argument("--version", action="version", version=opencgc.__version__)
     parser.parse_args()
+    refuse_other_tvm()
     print(f"opencgc {opencgc.__version__}: {len(opencgc.op_names())} operators")
     print(f"hardware presets: {', '.join(opencgc.HWConfig.presets())}")
     print(f"cgc command: {command_path()}")

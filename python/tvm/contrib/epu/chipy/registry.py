@@ -66,7 +66,7 @@ def find(name: str, layer: str) -> Converter:
     found = _load().get(name)
     if found is None:
         raise OperatorError(
-            f"no converter for {name}",
+            "no converter",
             layer=layer,
             op=name,
             found=name,
