@@ -113,6 +113,14 @@ typedef struct guard {
 void guard_push(cgc_ctx *ctx, guard *g, void (*release)(void *object), void *object);
 void guard_drop(cgc_ctx *ctx, guard *g); /* fine if it is not there (any more) */
 
+/* A working arena on the stack of a function: released in every case. */
+typedef struct arena_guard {
+    arena arena;
+    guard guard;
+} arena_guard;
+void arena_guard_init(arena_guard *a, cgc_ctx *ctx);
+void arena_guard_deinit(arena_guard *a);
+
 struct cgc_ctx {
     arena arena;   /* strings and diagnostics */
     arena scratch; /* reset by whoever needs a fresh one; never holds results */
@@ -122,7 +130,7 @@ struct cgc_ctx {
     cgc_error error;  /* code 0: none */
     const char **notes;
     size_t n_notes, cap_notes;
-    jmp_buf *nomem; /* innermost CGC_ENTER, NULL outside the API */
+    struct ctx_entry *entry; /* innermost CGC_ENTER, NULL outside the API */
     guard *guards;  /* of the calls in progress, newest first */
     /* Test hook: the n-th allocation fails (0 = never). */
     size_t fail_at, n_allocs;
@@ -135,18 +143,22 @@ void scratch_reset(cgc_ctx *ctx);
  * Pair with CGC_LEAVE before every return (or use the wrapper pattern: public function enters,
  * calls one static function, leaves). */
 #define CGC_ENTER(ctx, nomem_value)                                                                \
-    jmp_buf cgc_enter_buf_, *cgc_enter_old_ = (ctx)->nomem;                                        \
-    guard *cgc_enter_guards_ = (ctx)->guards;                                                      \
-    if (setjmp(cgc_enter_buf_)) {                                                                  \
-        ctx_unwind((ctx), cgc_enter_old_, cgc_enter_guards_);                                      \
+    ctx_entry cgc_entry_;                                                                          \
+    ctx_enter((ctx), &cgc_entry_);                                                                 \
+    if (setjmp(cgc_entry_.buf)) {                                                                  \
+        ctx_leave((ctx), &cgc_entry_);                                                             \
         return (nomem_value);                                                                      \
-    }                                                                                              \
-    (ctx)->nomem = &cgc_enter_buf_
-#define CGC_LEAVE(ctx) ctx_leave((ctx), cgc_enter_old_)
-/* Releases the guards newer than the given one and records CGC_E_NOMEM. */
-void ctx_unwind(cgc_ctx *ctx, jmp_buf *old_nomem, guard *old_guards);
-void ctx_leave(cgc_ctx *ctx, jmp_buf *old_nomem);
-/* The jump; does not return while a CGC_ENTER is active. */
+    }
+#define CGC_LEAVE(ctx) ctx_leave((ctx), &cgc_entry_)
+typedef struct ctx_entry {
+    jmp_buf buf;
+    struct ctx_entry *outer;
+    guard *guards; /* those of outer calls */
+} ctx_entry;
+void ctx_enter(cgc_ctx *ctx, ctx_entry *entry);
+void ctx_leave(cgc_ctx *ctx, ctx_entry *entry);
+/* Releases what was guarded since the innermost CGC_ENTER, records CGC_E_NOMEM and jumps there; returns only when
+ * there is none. */
 void ctx_nomem(cgc_ctx *ctx);
 
 /* ---- files: the only place that opens one ---- */

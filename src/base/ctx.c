@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ctx.c - the context's inner workings: the way out when memory is exhausted, the guards that release half-made
- * objects then, scratch memory and the log. Invariant: outside a public call nomem is NULL and no guard is
+ * objects then, scratch memory and the log. Invariant: outside a public call entry is NULL and no guard is
  * registered.
  */
 #include "base/base.h"
@@ -29,45 +29,72 @@ void guard_drop(cgc_ctx *ctx, guard *g)
     }
 }
 
-void ctx_nomem(cgc_ctx *ctx)
+static void release_arena(void *object)
 {
-    if (ctx->nomem)
-        longjmp(*ctx->nomem, 1);
+    arena_deinit(object);
 }
 
-void ctx_unwind(cgc_ctx *ctx, jmp_buf *old_nomem, guard *old_guards)
+void arena_guard_init(arena_guard *a, cgc_ctx *ctx)
 {
-    ctx->nomem = old_nomem;
-    while (ctx->guards && ctx->guards != old_guards) {
-        guard *g = ctx->guards;
-        ctx->guards = g->next;
-        void (*release)(void *) = g->release;
-        g->release = NULL;
-        release(g->object);
-    }
-    if (ctx->error.code == CGC_OK) { /* constant strings: there is no memory for others */
-        ctx->error = (cgc_error){
-            .code = CGC_E_NOMEM,
-            .id = "E_NOMEM",
-            .message = "error[E_NOMEM] out of memory",
-            .layer = "",
-            .op = "",
-            .setting = "",
-            .found = "",
-            .wanted = "",
-            .cure = "",
-        };
-    }
+    arena_init(&a->arena, ctx);
+    guard_push(ctx, &a->guard, release_arena, &a->arena);
 }
 
-void ctx_leave(cgc_ctx *ctx, jmp_buf *old_nomem)
+void arena_guard_deinit(arena_guard *a)
 {
-    ctx->nomem = old_nomem;
-    if (old_nomem) /* an inner call's objects stay guarded by the outer call */
+    guard_drop(a->arena.ctx, &a->guard);
+    arena_deinit(&a->arena);
+}
+
+void ctx_enter(cgc_ctx *ctx, ctx_entry *entry)
+{
+    entry->outer = ctx->entry;
+    entry->guards = ctx->guards;
+    ctx->entry = entry;
+}
+
+void ctx_leave(cgc_ctx *ctx, ctx_entry *entry)
+{
+    ctx->entry = entry->outer;
+    if (entry->outer) /* an inner call's objects stay guarded by the outer call */
         return;
     for (guard *g = ctx->guards; g; g = g->next)
         g->release = NULL;
     ctx->guards = NULL;
+}
+
+static void record_nomem(cgc_ctx *ctx)
+{
+    if (ctx->error.code != CGC_OK)
+        return;
+    ctx->error = (cgc_error){ /* constant strings: there is no memory for others */
+        .code = CGC_E_NOMEM,
+        .id = "E_NOMEM",
+        .message = "error[E_NOMEM] out of memory",
+        .layer = "",
+        .op = "",
+        .setting = "",
+        .found = "",
+        .wanted = "",
+        .cure = "",
+    };
+}
+
+/* Guards may lie on the stack of the functions that are left, so they are released before the jump. */
+void ctx_nomem(cgc_ctx *ctx)
+{
+    ctx_entry *entry = ctx->entry;
+    if (!entry)
+        return;
+    while (ctx->guards && ctx->guards != entry->guards) {
+        guard *g = ctx->guards;
+        void (*release)(void *) = g->release;
+        ctx->guards = g->next;
+        g->release = NULL;
+        release(g->object);
+    }
+    record_nomem(ctx);
+    longjmp(entry->buf, 1);
 }
 
 void scratch_reset(cgc_ctx *ctx)

@@ -90,7 +90,7 @@ ir_node *ir_make_node(ir_graph *g, const struct op_info *op, ir_value *const *in
         memcpy(n->inputs, inputs, (size_t)n_inputs * sizeof *n->inputs);
     n->attrs = arena_array(&g->arena, (size_t)op->n_attrs, sizeof *n->attrs);
     for (int32_t i = 0; i < op->n_attrs; i++)
-        ir_attr_default(g, &op->attrs[i], &n->attrs[i]);
+        ir_attr_default(g->ctx, &g->arena, &op->attrs[i], &n->attrs[i]);
     n->n_results = op->n_results;
     n->results = arena_array(&g->arena, (size_t)op->n_results, sizeof *n->results);
     for (int32_t i = 0; i < n->n_results; i++) {
@@ -207,33 +207,47 @@ void ir_set_outputs(ir_graph *g, ir_value *const *values, const char *const *nam
     g->n_outputs = n;
 }
 
-/* Gives v the next number if it is a constant without one (-1). */
-static void number_constant(ir_value *v, int32_t *next)
+/* Appends a constant that is not listed yet; listed[] is by index. */
+static void list_constant(ir_value *v, bool *listed, ir_value **list, size_t *n)
 {
-    if (v && v->kind == IR_VALUE_CONSTANT && v->index < 0)
-        v->index = (*next)++;
+    if (v && v->kind == IR_VALUE_CONSTANT && !listed[v->index]) {
+        listed[v->index] = true;
+        list[(*n)++] = v;
+    }
+}
+
+ir_value **ir_used_constants(const ir_graph *g, arena *a, size_t *out_n)
+{
+    ir_value **list = arena_array(a, g->n_constants, sizeof *list);
+    bool *listed = arena_array(a, g->n_constants, sizeof *listed);
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const ir_node *node = g->nodes[i];
+        for (int32_t k = 0; k < node->n_inputs; k++)
+            list_constant(node->inputs[k], listed, list, &n);
+        for (int32_t k = 0; k < node->op->n_attrs; k++)
+            list_constant(node->attrs[k].tensor, listed, list, &n);
+    }
+    for (size_t i = 0; i < g->n_outputs; i++)
+        list_constant(g->outputs[i], listed, list, &n);
+    *out_n = n;
+    return list;
 }
 
 void ir_renumber(ir_graph *g)
 {
-    int32_t next = 0;
-    ir_value **order = arena_array(&g->arena, g->n_constants, sizeof *order);
+    size_t used, n;
+    ir_value **order = ir_used_constants(g, &g->arena, &used);
+    for (size_t i = 0; i < g->n_nodes; i++)
+        g->nodes[i]->id = (int32_t)i;
+    for (size_t i = 0; i < used; i++)
+        order[i]->index = -1; /* marks it as placed */
+    n = used;
     for (size_t i = 0; i < g->n_constants; i++)
-        g->constants[i]->index = -1;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        ir_node *n = g->nodes[i];
-        n->id = (int32_t)i;
-        for (int32_t k = 0; k < n->n_inputs; k++)
-            number_constant(n->inputs[k], &next);
-        for (int32_t k = 0; k < n->op->n_attrs; k++)
-            number_constant(n->attrs[k].tensor, &next);
-    }
-    for (size_t i = 0; i < g->n_outputs; i++)
-        number_constant(g->outputs[i], &next);
-    for (size_t i = 0; i < g->n_constants; i++)
-        number_constant(g->constants[i], &next);
-    for (size_t i = 0; i < g->n_constants; i++)
-        order[g->constants[i]->index] = g->constants[i];
+        if (g->constants[i]->index >= 0)
+            order[n++] = g->constants[i];
+    for (size_t i = 0; i < n; i++)
+        order[i]->index = (int32_t)i;
     g->constants = order;
     g->cap_constants = g->n_constants;
 }

@@ -86,7 +86,7 @@ cgc_status ir_parse_arg(ir_lexer *lx, ir_arg *out);
  * row i). */
 cgc_status ir_apply_arg(ir_graph *g, ir_node *n, const ir_arg *arg, uint64_t *given);
 /* The default of a row as a value; not set for a REQUIRED row. */
-void ir_attr_default(ir_graph *g, const op_attr *row, ir_attr *out);
+void ir_attr_default(cgc_ctx *ctx, arena *a, const op_attr *row, ir_attr *out);
 /* Kind, range and count of attribute i of n. */
 cgc_status ir_attr_check(ir_graph *g, const ir_node *n, int32_t i);
 

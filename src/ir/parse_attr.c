@@ -169,7 +169,7 @@ static cgc_status resolve_constant(ir_graph *g, const ir_node *n, const op_attr 
 }
 
 /* Whether a literal of this kind can become an attribute of this type, and the attribute. */
-static bool convert(ir_graph *g, const op_attr *row, const ir_arg *arg, ir_attr *out)
+static bool convert(arena *a, const op_attr *row, const ir_arg *arg, ir_attr *out)
 {
     bool number = arg->kind == IR_LIT_INT || arg->kind == IR_LIT_FLOAT;
     *out = (ir_attr){.set = true};
@@ -191,14 +191,14 @@ static bool convert(ir_graph *g, const op_attr *row, const ir_arg *arg, ir_attr 
     case OP_ATTR_STRING:
         out->kind = IR_ATTR_STRING;
         if (arg->kind == IR_LIT_STRING)
-            out->s = arena_strdup(&g->arena, arg->text);
+            out->s = arena_strdup(a, arg->text);
         return arg->kind == IR_LIT_STRING;
     case OP_ATTR_INTS:
         break;
     }
     out->kind = IR_ATTR_INTS;
     if (arg->kind == IR_LIT_INTS) {
-        int64_t *ints = arena_array(&g->arena, (size_t)arg->n_ints, sizeof *ints);
+        int64_t *ints = arena_array(a, (size_t)arg->n_ints, sizeof *ints);
         if (arg->n_ints)
             memcpy(ints, arg->ints, (size_t)arg->n_ints * sizeof *ints);
         out->ints = ints;
@@ -222,7 +222,7 @@ static cgc_status assign(ir_graph *g, ir_node *n, int32_t i, const ir_arg *arg)
         n->attrs[i] = a;
     } else {
         ir_attr a;
-        if (!convert(g, row, arg, &a))
+        if (!convert(&g->arena, row, arg, &a))
             return bad_attr(g, n, row, literal_text(&g->ctx->arena, arg));
         n->attrs[i] = a;
     }
@@ -286,15 +286,15 @@ cgc_status ir_parse_attrs(ir_graph *g, ir_node *n, const char *text)
     return lx.tok.kind == IR_TOK_END ? CGC_OK : ir_lex_fail(&lx, "',' or the end");
 }
 
-void ir_attr_default(ir_graph *g, const op_attr *row, ir_attr *out)
+void ir_attr_default(cgc_ctx *ctx, arena *a, const op_attr *row, ir_attr *out)
 {
     ir_lexer lx = {.what = "default of an attribute"};
     ir_arg arg;
     *out = (ir_attr){0};
     if (!row->def)
         return;
-    if (ir_lex_init(&lx, g->ctx, &g->arena, row->def, strlen(row->def)) != CGC_OK ||
-        ir_parse_arg(&lx, &arg) != CGC_OK || !convert(g, row, &arg, out))
+    if (ir_lex_init(&lx, ctx, a, row->def, strlen(row->def)) != CGC_OK ||
+        ir_parse_arg(&lx, &arg) != CGC_OK || !convert(a, row, &arg, out))
         *out = (ir_attr){0}; /* a malformed table reads as "missing": ir_infer names the attribute */
 }
 
