@@ -24,7 +24,7 @@ CASES = [pytest.param(case, id=f"{path.stem}: {case.name}") for path in FILES fo
 
 def listed_operators() -> dict[str, str]:
     text = (ROOT / "src" / "ops" / "ops.def").read_text("utf-8")
-    return dict(re.findall(r'^OP\((\w+),\s*"([^"]+)"', text, re.M))
+    return dict(re.findall(r'^OP\((\w+),\s*"([^"]+)"', text, re.MULTILINE))
 
 
 def expected(case: Case) -> Array:
@@ -38,8 +38,10 @@ def assert_same(found: Array, wanted: Array, what: str) -> None:
     if differ.size:
         i = differ[0]
         index = [int(v) for v in np.unravel_index(i, found.shape)]
-        pytest.fail(f"{what}: {differ.size} of {found.size} differ, first at {index}: "
-                    f"{found.reshape(-1)[i]} instead of {wanted.reshape(-1)[i]}")
+        pytest.fail(
+            f"{what}: {differ.size} of {found.size} differ, first at {index}: "
+            f"{found.reshape(-1)[i]} instead of {wanted.reshape(-1)[i]}"
+        )
 
 
 def test_every_operator_has_cases_and_a_reference() -> None:

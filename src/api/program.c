@@ -51,7 +51,8 @@ const char *cgc_program_output_name(const cgc_program *program, int32_t i)
 
 static cgc_status out_of_range(cgc_ctx *ctx, const char *what, int32_t i, int32_t n)
 {
-    return diag(ctx, CGC_E_ARGUMENT, (diag_info){.setting = what}, "there is no %s %d of %d", what, (int)i, (int)n);
+    return diag(ctx, CGC_E_ARGUMENT, (diag_info){.setting = what}, "there is no %s %d of %d", what,
+                (int)i, (int)n);
 }
 
 static void type_to_tensor(const ir_type *type, cgc_tensor *out)
@@ -100,7 +101,8 @@ cgc_status cgc_program_layer_get(const cgc_program *program, int32_t i, cgc_tens
         return out_of_range(program->ctx, "layer", i, program->n_layers);
     type_to_tensor(&program->layers[i].type, out_tensor);
     if (!program->values)
-        return diag(program->ctx, CGC_E_ARGUMENT, (diag_info){.cure = "call cgc_program_run_traced first"},
+        return diag(program->ctx, CGC_E_ARGUMENT,
+                    (diag_info){.cure = "call cgc_program_run_traced first"},
                     "no values of layers are kept");
     if (program->seen[i])
         out_tensor->data = program->values[i].data;
@@ -108,32 +110,35 @@ cgc_status cgc_program_layer_get(const cgc_program *program, int32_t i, cgc_tens
 }
 
 /* The caller's tensor as one of the IR; type and size are checked, the data is borrowed. */
-static cgc_status to_ir(cgc_ctx *ctx, const char *what, int32_t i, const cgc_tensor *t, ir_tensor *out)
+static cgc_status to_ir(cgc_ctx *ctx, const char *what, int32_t i, const cgc_tensor *t,
+                        ir_tensor *out)
 {
     size_t bytes = 1;
     memset(out, 0, sizeof *out);
     if (t->dtype < 0 || t->dtype >= IR_DTYPE_COUNT || t->rank < 0 || t->rank > IR_MAX_RANK)
-        return diag(ctx, CGC_E_ARGUMENT, (diag_info){.setting = what}, "%s %d has an unusable type", what, (int)i);
+        return diag(ctx, CGC_E_ARGUMENT, (diag_info){.setting = what}, "%s %d has an unusable type",
+                    what, (int)i);
     out->type.dtype = (ir_dtype)t->dtype;
     out->type.rank = t->rank;
     out->data = t->data;
     for (int32_t d = 0; d < t->rank; d++) {
         out->type.dims[d] = t->dims[d];
         if (t->dims[d] < 0 || !mul_size(bytes, (size_t)t->dims[d], &bytes))
-            return diag(ctx, CGC_E_TYPE, (diag_info){.setting = what}, "%s %d has unusable dims", what, (int)i);
+            return diag(ctx, CGC_E_TYPE, (diag_info){.setting = what}, "%s %d has unusable dims",
+                        what, (int)i);
     }
     if (!mul_size(bytes, ir_dtype_bytes(out->type.dtype), &bytes) || bytes != t->bytes)
-        return diag(ctx, CGC_E_TYPE, (diag_info){.setting = what}, "%s %d has %zu bytes where its type has %zu", what, (int)i,
-                    t->bytes, bytes);
+        return diag(ctx, CGC_E_TYPE, (diag_info){.setting = what},
+                    "%s %d has %zu bytes where its type has %zu", what, (int)i, t->bytes, bytes);
     return CGC_OK;
 }
 
-static cgc_status convert(cgc_program *p, const char *what, const cgc_tensor *t, int32_t n, int32_t wanted,
-                          ir_tensor **out)
+static cgc_status convert(cgc_program *p, const char *what, const cgc_tensor *t, int32_t n,
+                          int32_t wanted, ir_tensor **out)
 {
     if (n != wanted || n > MAX_TENSORS)
-        return diag(p->ctx, CGC_E_ARGUMENT, (diag_info){.setting = what}, "program '%s' has %d %ss, not %d", p->module,
-                    (int)wanted, what, (int)n);
+        return diag(p->ctx, CGC_E_ARGUMENT, (diag_info){.setting = what},
+                    "program '%s' has %d %ss, not %d", p->module, (int)wanted, what, (int)n);
     *out = arena_array(&p->tensors, (size_t)n, sizeof **out);
     for (int32_t i = 0; i < n; i++)
         TRY(to_ir(p->ctx, what, i, &t[i], &(*out)[i]));
@@ -167,19 +172,21 @@ static cgc_status run_outer(cgc_program *p, const run_call *c)
     return s;
 }
 
-cgc_status cgc_program_run(cgc_program *program, const char *engine, const cgc_tensor *inputs, int32_t n_inputs,
-                           cgc_tensor *outputs, int32_t n_outputs)
+cgc_status cgc_program_run(cgc_program *program, const char *engine, const cgc_tensor *inputs,
+                           int32_t n_inputs, cgc_tensor *outputs, int32_t n_outputs)
 {
     return run_outer(program, &(run_call){engine, false, inputs, n_inputs, outputs, n_outputs});
 }
 
-cgc_status cgc_program_run_traced(cgc_program *program, const char *engine, const cgc_tensor *inputs, int32_t n_inputs,
-                                  cgc_tensor *outputs, int32_t n_outputs)
+cgc_status cgc_program_run_traced(cgc_program *program, const char *engine,
+                                  const cgc_tensor *inputs, int32_t n_inputs, cgc_tensor *outputs,
+                                  int32_t n_outputs)
 {
     return run_outer(program, &(run_call){engine, true, inputs, n_inputs, outputs, n_outputs});
 }
 
-cgc_status cgc_program_build(cgc_program *program, const char *engine, const char *cc, const char *flags, int32_t traced)
+cgc_status cgc_program_build(cgc_program *program, const char *engine, const char *cc,
+                             const char *flags, int32_t traced)
 {
     run_engine e;
     const char *path;
@@ -206,8 +213,8 @@ cgc_status cgc_program_report(cgc_program *program, const char *format, const ch
     return s;
 }
 
-static cgc_status prove_inner(cgc_graph *graph, cgc_program *p, const char *engines, const cgc_tensor *inputs,
-                              int32_t n_inputs, int64_t *out_differing)
+static cgc_status prove_inner(cgc_graph *graph, cgc_program *p, const char *engines,
+                              const cgc_tensor *inputs, int32_t n_inputs, int64_t *out_differing)
 {
     ir_tensor *in;
     arena_deinit(&p->tensors);
@@ -216,8 +223,9 @@ static cgc_status prove_inner(cgc_graph *graph, cgc_program *p, const char *engi
     return run_prove(graph, p, engines, in, out_differing);
 }
 
-cgc_status cgc_prove(cgc_graph *graph, cgc_program *program, const char *engines, const cgc_tensor *inputs,
-                     int32_t n_inputs, int64_t *out_differing, const char **out_text)
+cgc_status cgc_prove(cgc_graph *graph, cgc_program *program, const char *engines,
+                     const cgc_tensor *inputs, int32_t n_inputs, int64_t *out_differing,
+                     const char **out_text)
 {
     *out_text = "";
     *out_differing = 0;

@@ -35,8 +35,8 @@ static bool later(moment a, moment b)
 static bool is_source(const char *name)
 {
     const char *dot = strrchr(name, '.');
-    return dot && (!strcmp(dot, ".c") || !strcmp(dot, ".h") || !strcmp(dot, ".sh") || !strcmp(dot, ".ld") ||
-                   !strcmp(dot, ".S"));
+    return dot && (!strcmp(dot, ".c") || !strcmp(dot, ".h") || !strcmp(dot, ".sh") ||
+                   !strcmp(dot, ".ld") || !strcmp(dot, ".S"));
 }
 
 /* Latest change of a source file in folder and, one level down, in its folders but build/. */
@@ -118,11 +118,13 @@ static bool same_settings(cgc_program *p, const char *path, const char *settings
 {
     char *old;
     size_t bytes;
-    return path_exists(path) && file_read(p->ctx, a, path, SETTINGS_MAX_BYTES, &old, &bytes) == CGC_OK &&
+    return path_exists(path) &&
+           file_read(p->ctx, a, path, SETTINGS_MAX_BYTES, &old, &bytes) == CGC_OK &&
            strcmp(old, settings) == 0;
 }
 
-static bool is_fresh(cgc_program *p, const char *product, const char *settings_path, const char *settings, arena *a)
+static bool is_fresh(cgc_program *p, const char *product, const char *settings_path,
+                     const char *settings, arena *a)
 {
     moment made = changed(product), stamp = changed(settings_path);
     if (!made.sec || !later(made, newest_source(a, p->source_path, 0)))
@@ -137,21 +139,26 @@ static cgc_status make(cgc_program *p, run_kind kind, const char *const *env, ar
     const char *text = "";
     int code = 0;
     if (!path_exists(argv[1]))
-        return diag(p->ctx, CGC_E_FILE, (diag_info){.found = argv[1], .cure = "compile the model again"},
+        return diag(p->ctx, CGC_E_FILE,
+                    (diag_info){.found = argv[1], .cure = "compile the model again"},
                     "the program has no build.sh");
     log_line(p->ctx, "sh %s %s", argv[1], word);
     TRY(run_spawn(a, argv, env, &text, &code));
     if (code == 0)
         return CGC_OK;
     const char *cc = strchr(env[0], '=') + 1;
-    diag_info info = {.setting = compiler_variable(kind), .found = cc[0] ? cc : "the default of build.sh"};
+    diag_info info = {.setting = compiler_variable(kind),
+                      .found = cc[0] ? cc : "the default of build.sh"};
     info.wanted = kind == RUN_ISS ? "clang for RISC-V (pip install ziglang)" : "a C compiler";
-    info.cure = kind == RUN_ISS ? "set OPENCGC_PYTHON to a Python that has ziglang, or ZIG to the whole command"
-                                : "set CC to a working compiler";
-    return diag(p->ctx, CGC_E_BUILD, info, "'sh %s %s' failed with exit status %d:\n%s", argv[1], word, code, text);
+    info.cure = kind == RUN_ISS
+                    ? "set OPENCGC_PYTHON to a Python that has ziglang, or ZIG to the whole command"
+                    : "set CC to a working compiler";
+    return diag(p->ctx, CGC_E_BUILD, info, "'sh %s %s' failed with exit status %d:\n%s", argv[1],
+                word, code, text);
 }
 
-cgc_status run_build(cgc_program *p, run_kind kind, bool traced, const char **out_path, bool *out_rebuilt)
+cgc_status run_build(cgc_program *p, run_kind kind, bool traced, const char **out_path,
+                     bool *out_rebuilt)
 {
     arena *a = &p->work;
     arena_deinit(a);
@@ -167,6 +174,7 @@ cgc_status run_build(cgc_program *p, run_kind kind, bool traced, const char **ou
     run_product_drop(&p->products[kind]);
     TRY(make(p, kind, build_environment(p, kind, traced, a), a));
     if (!path_exists(product))
-        return diag(p->ctx, CGC_E_BUILD, (diag_info){.wanted = product}, "build.sh did not make its product");
+        return diag(p->ctx, CGC_E_BUILD, (diag_info){.wanted = product},
+                    "build.sh did not make its product");
     return file_write(p->ctx, stamp, settings, strlen(settings));
 }

@@ -24,11 +24,14 @@ cgc_status run_engine_parse(cgc_ctx *ctx, const char *name, run_engine *out)
     if (out->race || strcmp(name, "iss") == 0)
         return CGC_OK;
     return diag(ctx, CGC_E_ARGUMENT,
-                (diag_info){.setting = "engine", .found = name, .wanted = "host, host:<variant>, epu_host, iss or iss:race"},
+                (diag_info){.setting = "engine",
+                            .found = name,
+                            .wanted = "host, host:<variant>, epu_host, iss or iss:race"},
                 "a program has no such engine");
 }
 
-static cgc_status check_tensors(cgc_program *p, const char *what, const run_port *ports, int32_t n, const ir_tensor *t)
+static cgc_status check_tensors(cgc_program *p, const char *what, const run_port *ports, int32_t n,
+                                const ir_tensor *t)
 {
     for (int32_t i = 0; i < n; i++) {
         if (!ir_type_equal(&ports[i].type, &t[i].type))
@@ -38,12 +41,14 @@ static cgc_status check_tensors(cgc_program *p, const char *what, const run_port
                                     .wanted = ir_type_text(&p->result, &ports[i].type)},
                         "%s %d of program '%s' has another type", what, (int)i, p->module);
         if (!t[i].data && ir_type_bytes(&t[i].type) > 0)
-            return diag(p->ctx, CGC_E_ARGUMENT, (diag_info){.setting = ports[i].name}, "%s %d has no data", what, (int)i);
+            return diag(p->ctx, CGC_E_ARGUMENT, (diag_info){.setting = ports[i].name},
+                        "%s %d has no data", what, (int)i);
     }
     return CGC_OK;
 }
 
-cgc_status run_program(cgc_program *p, const char *engine, bool traced, const ir_tensor *inputs, ir_tensor *outputs)
+cgc_status run_program(cgc_program *p, const char *engine, bool traced, const ir_tensor *inputs,
+                       ir_tensor *outputs)
 {
     run_engine e;
     arena_deinit(&p->result);

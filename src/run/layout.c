@@ -28,7 +28,8 @@ void run_place_read(const run_place *place, const ir_type *type, const void *mem
     for (int64_t n = 0; n < type->dims[0]; n++) {
         for (int64_t k = 0; k < c; k++) {
             for (int64_t y = 0; y < h; y++) {
-                const char *row = (const char *)memory + n * image + (y + place->border[0]) * place->row_bytes +
+                const char *row = (const char *)memory + n * image +
+                                  (y + place->border[0]) * place->row_bytes +
                                   place->border[1] * place->pixel_bytes + k * (int64_t)elem;
                 for (int64_t x = 0; x < w; x++, out += elem)
                     memcpy(out, row + x * place->pixel_bytes, elem);

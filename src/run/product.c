@@ -23,7 +23,8 @@ void run_product_drop(run_product *product)
 
 static cgc_status open_library(cgc_program *p, const char *path, run_product *out)
 {
-    diag_info info = {.wanted = "ccl_program_get", .cure = "remove the build folder and build again"};
+    diag_info info = {.wanted = "ccl_program_get",
+                      .cure = "remove the build folder and build again"};
     out->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!out->library) {
         info.found = dlerror();
@@ -37,8 +38,8 @@ static cgc_status open_library(cgc_program *p, const char *path, run_product *ou
     out->entry = entry();
     size_t bytes = out->entry->arena_bytes();
     if (bytes > ARENA_MAX_BYTES)
-        return diag(p->ctx, CGC_E_LIMIT, (diag_info){.wanted = "at most 8 GiB"}, "'%s' asks for %zu bytes of memory", path,
-                    bytes);
+        return diag(p->ctx, CGC_E_LIMIT, (diag_info){.wanted = "at most 8 GiB"},
+                    "'%s' asks for %zu bytes of memory", path, bytes);
     out->memory = arena_alloc(&out->arena, bytes ? bytes : 1);
     return CGC_OK;
 }
@@ -47,14 +48,17 @@ static cgc_status load(cgc_program *p, run_kind kind, const char *path, run_prod
 {
     const char *which = kind == RUN_HOST ? "host" : "epu";
     const char *weights = arena_printf(&out->arena, "%s/weights_%s.bin", p->source_path, which);
-    TRY(file_read(p->ctx, &out->arena, weights, WEIGHTS_MAX_BYTES, &out->weights, &out->weights_bytes));
+    TRY(file_read(p->ctx, &out->arena, weights, WEIGHTS_MAX_BYTES, &out->weights,
+                  &out->weights_bytes));
     if (kind == RUN_ISS)
-        return file_read(p->ctx, &out->arena, path, IMAGE_MAX_BYTES, &out->image, &out->image_bytes);
+        return file_read(p->ctx, &out->arena, path, IMAGE_MAX_BYTES, &out->image,
+                         &out->image_bytes);
     TRY(open_library(p, path, out));
     size_t wanted = out->entry->weights_bytes();
     if (out->weights_bytes < wanted)
         return diag(p->ctx, CGC_E_FORMAT, (diag_info){.cure = "compile the model again"},
-                    "'%s' has %zu bytes; the program wants %zu", weights, out->weights_bytes, wanted);
+                    "'%s' has %zu bytes; the program wants %zu", weights, out->weights_bytes,
+                    wanted);
     return CGC_OK;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * program.c - opens an emitted tree: manifest.json (docs/program.md) -> cgc_program. Every field is checked here, so that
- * the runners can trust names, types, places and addresses; what a manifest may leave out gets its documented default.
+ * program.c - opens an emitted tree: manifest.json (docs/program.md) -> cgc_program. Every field is checked
+ * here, so that the runners can trust names, types, places and addresses; what a manifest may leave out gets
+ * its documented default.
  */
 #include "run/run.h"
 
@@ -19,20 +20,25 @@ typedef struct reader {
 
 static cgc_status malformed(const reader *r, const char *key, const char *found, const char *wanted)
 {
-    return diag(r->p->ctx, CGC_E_FORMAT,
-                (diag_info){.setting = key, .found = found, .wanted = wanted, .cure = "compile the model again"},
-                "%s in '%s' is malformed", r->part, r->path);
+    return diag(
+        r->p->ctx, CGC_E_FORMAT,
+        (diag_info){
+            .setting = key, .found = found, .wanted = wanted, .cure = "compile the model again"},
+        "%s in '%s' is malformed", r->part, r->path);
 }
 
 static const char *kind_word(const json *j)
 {
-    static const char *const words[] = {"null", "a boolean", "a number", "a string", "a list", "an object"};
+    static const char *const words[] = {"null",     "a boolean", "a number",
+                                        "a string", "a list",    "an object"};
     return j ? words[j->kind] : "nothing";
 }
 
-static cgc_status get(const reader *r, const json *o, const char *key, json_kind kind, const json **out)
+static cgc_status get(const reader *r, const json *o, const char *key, json_kind kind,
+                      const json **out)
 {
-    static const char *const words[] = {"null", "a boolean", "a number", "a string", "a list", "an object"};
+    static const char *const words[] = {"null",     "a boolean", "a number",
+                                        "a string", "a list",    "an object"};
     *out = json_get(o, key);
     if (!*out || (*out)->kind != kind)
         return malformed(r, key, kind_word(*out), words[kind]);
@@ -53,7 +59,8 @@ static const char *optional_string(const reader *r, const json *o, const char *k
     return j && j->kind == JSON_STRING ? arena_strdup(&r->p->arena, j->string) : "";
 }
 
-static cgc_status to_integer(const reader *r, const json *j, const char *key, double lo, double hi, int64_t *out)
+static cgc_status to_integer(const reader *r, const json *j, const char *key, double lo, double hi,
+                             int64_t *out)
 {
     if (!j || j->kind != JSON_NUMBER)
         return malformed(r, key, kind_word(j), "a number");
@@ -64,7 +71,8 @@ static cgc_status to_integer(const reader *r, const json *j, const char *key, do
     return CGC_OK;
 }
 
-static cgc_status get_integer(const reader *r, const json *o, const char *key, double lo, double hi, int64_t *out)
+static cgc_status get_integer(const reader *r, const json *o, const char *key, double lo, double hi,
+                              int64_t *out)
 {
     return to_integer(r, json_get(o, key), key, lo, hi, out);
 }
@@ -102,7 +110,8 @@ static cgc_status read_type(const reader *r, const json *o, ir_type *out)
     return CGC_OK;
 }
 
-static cgc_status read_ports(reader *r, const json *root, const char *key, run_port **out, int32_t *out_n)
+static cgc_status read_ports(reader *r, const json *root, const char *key, run_port **out,
+                             int32_t *out_n)
 {
     const json *list;
     r->part = key;
@@ -135,7 +144,8 @@ static cgc_status read_place(const reader *r, const json *o, const ir_type *type
         return malformed(r, "layout", "nhwc", "plain, as the rank is not 4");
     const json *border = json_get(o, "border");
     int32_t i = 0;
-    for (const json *j = border && border->kind == JSON_ARRAY ? border->child : NULL; j && i < 4; j = j->next) {
+    for (const json *j = border && border->kind == JSON_ARRAY ? border->child : NULL; j && i < 4;
+         j = j->next) {
         int64_t b;
         TRY(to_integer(r, j, "border", 0, 65535, &b));
         place->border[i++] = (int32_t)b;
@@ -149,8 +159,8 @@ static cgc_status read_place(const reader *r, const json *o, const ir_type *type
     if (json_get(o, "row_bytes"))
         TRY(get_integer(r, o, "row_bytes", (double)least, INT32_MAX, &place->row_bytes));
     size_t rows = (size_t)(type->dims[2] + place->border[0] + place->border[2]), bytes;
-    if (!mul_size(rows, (size_t)place->row_bytes, &bytes) || !mul_size(bytes, (size_t)type->dims[0], &bytes) ||
-        bytes > INT32_MAX)
+    if (!mul_size(rows, (size_t)place->row_bytes, &bytes) ||
+        !mul_size(bytes, (size_t)type->dims[0], &bytes) || bytes > INT32_MAX)
         return malformed(r, "row_bytes", "a buffer of 2 GB or more", "less");
     return CGC_OK;
 }
@@ -207,10 +217,10 @@ static cgc_status read_hw(reader *r, const json *root)
     TRY(get(r, root, "hw", JSON_OBJECT, &hw));
     hw_init(&p->hw, p->ctx);
     int64_t v;
-#define PARAM(name, type, def, lo, hi, unit, meaning)                                                                  \
-    if (json_get(hw, #name)) {                                                                                         \
-        TRY(get_integer(r, hw, #name, lo, hi, &v));                                                                    \
-        p->hw.name = (type)v;                                                                                          \
+#define PARAM(name, type, def, lo, hi, unit, meaning)                                              \
+    if (json_get(hw, #name)) {                                                                     \
+        TRY(get_integer(r, hw, #name, lo, hi, &v));                                                \
+        p->hw.name = (type)v;                                                                      \
     }
 #include "hwconfig.def"
 #undef PARAM
@@ -278,7 +288,8 @@ static cgc_status open_inner(cgc_program *p, const char *source_path)
         n--;
     p->source_path = arena_strndup(&p->arena, source_path, n);
     p->build_path = arena_printf(&p->arena, "%s/build", p->source_path);
-    cgc_status s = read_manifest(p, arena_printf(&p->arena, "%s/manifest.json", p->source_path), &p->work);
+    cgc_status s =
+        read_manifest(p, arena_printf(&p->arena, "%s/manifest.json", p->source_path), &p->work);
     for (int32_t i = 0; i < RUN_KINDS; i++)
         p->settings[i] = (run_settings){"", ""};
     CGC_LEAVE(p->ctx);

@@ -19,7 +19,7 @@ typedef struct proof {
     arena *a;
     const ir_tensor *inputs;
     ir_tensor *expected, *found; /* outputs */
-    ir_tensor *by_node;          /* result 0 of each node of the lowered graph, by id; NULL until needed */
+    ir_tensor *by_node; /* result 0 of each node of the lowered graph, by id; NULL until needed */
     int32_t n_nodes;
     str text;
 } proof;
@@ -88,7 +88,8 @@ static void put_index(str *s, const ir_type *t, int64_t i)
     str_put(s, "]");
 }
 
-static void put_difference(proof *f, const char *engine, const ir_tensor *expected, const ir_tensor *found, int64_t i)
+static void put_difference(proof *f, const char *engine, const ir_tensor *expected,
+                           const ir_tensor *found, int64_t i)
 {
     str_put(&f->text, " at ");
     put_index(&f->text, &expected->type, i);
@@ -114,7 +115,8 @@ static ir_tensor *new_outputs(proof *f)
 static cgc_status check_graph(const proof *f)
 {
     const cgc_program *p = f->p;
-    bool same = f->graph->n_inputs == (size_t)p->n_inputs && f->graph->n_outputs == (size_t)p->n_outputs;
+    bool same =
+        f->graph->n_inputs == (size_t)p->n_inputs && f->graph->n_outputs == (size_t)p->n_outputs;
     for (int32_t i = 0; same && i < p->n_inputs; i++)
         same = ir_type_equal(&f->graph->inputs[i]->type, &p->inputs[i].type) &&
                ir_type_equal(&f->inputs[i].type, &p->inputs[i].type);
@@ -122,7 +124,8 @@ static cgc_status check_graph(const proof *f)
         same = ir_type_equal(&f->graph->outputs[i]->type, &p->outputs[i].type);
     if (same)
         return CGC_OK;
-    return diag(p->ctx, CGC_E_TYPE, (diag_info){.wanted = "the graph that the program was compiled from"},
+    return diag(p->ctx, CGC_E_TYPE,
+                (diag_info){.wanted = "the graph that the program was compiled from"},
                 "inputs or outputs of graph and program '%s' differ", p->module);
 }
 
@@ -180,11 +183,13 @@ static cgc_status blame_layer(proof *f, const char *engine, const char *traced_e
         compared++;
         if (count_differing(expected, &p->values[i], &elem) == 0)
             continue;
-        str_printf(&f->text, "  first in layer %d '%s' (%s, %s)", (int)l->id, l->name, l->op, l->value);
+        str_printf(&f->text, "  first in layer %d '%s' (%s, %s)", (int)l->id, l->name, l->op,
+                   l->value);
         put_difference(f, engine, expected, &p->values[i], elem);
         return CGC_OK;
     }
-    str_printf(&f->text, "  no difference in the %d layers of the traced run of %s\n", (int)compared, traced_engine);
+    str_printf(&f->text, "  no difference in the %d layers of the traced run of %s\n",
+               (int)compared, traced_engine);
     return CGC_OK;
 }
 
@@ -205,7 +210,8 @@ static cgc_status compare_engine(proof *f, const char *engine, int64_t *out_diff
         differing += n;
         total += (int64_t)ir_type_bytes(&f->found[i].type);
     }
-    str_printf(&f->text, "%-16s %" PRId64 " of %" PRId64 " bytes differ\n", engine, differing, total);
+    str_printf(&f->text, "%-16s %" PRId64 " of %" PRId64 " bytes differ\n", engine, differing,
+               total);
     *out_differing += differing;
     if (differing == 0)
         return CGC_OK;

@@ -20,16 +20,16 @@ typedef struct run_port {
 /* How a layer's output lies in memory. */
 typedef struct run_place {
     bool present;
-    bool nhwc;            /* else row-major */
-    int32_t border[4];    /* top, left, bottom, right; NHWC only */
+    bool nhwc;         /* else row-major */
+    int32_t border[4]; /* top, left, bottom, right; NHWC only */
     int64_t pixel_bytes, row_bytes;
-    uint32_t address;     /* EPU: machine address of the buffer */
+    uint32_t address; /* EPU: machine address of the buffer */
 } run_place;
 
 typedef struct run_layer {
     int32_t id; /* of the mark; from 1 */
     const char *name, *op;
-    const char *value;    /* "%3" of the lowered graph; "" for a relayout */
+    const char *value; /* "%3" of the lowered graph; "" for a relayout */
     ir_type type;
     int64_t macs;
     run_place host, epu;
@@ -42,8 +42,8 @@ typedef void (*run_trace_fn)(void *ud, int layer, const void *data);
 typedef struct run_entry {
     size_t (*arena_bytes)(void);
     size_t (*weights_bytes)(void);
-    int (*run)(const void *weights, void *arena, const void *const *inputs, void *const *outputs, const char *variant,
-               run_trace_fn trace, void *ud);
+    int (*run)(const void *weights, void *arena, const void *const *inputs, void *const *outputs,
+               const char *variant, run_trace_fn trace, void *ud);
 } run_entry;
 
 typedef enum run_kind { RUN_HOST, RUN_EPU_HOST, RUN_ISS, RUN_KINDS } run_kind;
@@ -93,9 +93,9 @@ struct cgc_program {
     /* Held here so that they are freed even when memory runs out in the middle. */
     iss_machine *machine;
     ir_graph *lowered;
-    arena proof; /* expected values of the last proof */
+    arena proof;   /* expected values of the last proof */
     arena tensors; /* the caller's, as tensors of the IR, during a call */
-    arena work;  /* of the function at work; emptied by the next that needs it */
+    arena work;    /* of the function at work; emptied by the next that needs it */
 };
 
 typedef struct run_engine {
@@ -110,33 +110,37 @@ void run_close(cgc_program *p);
 
 /* engine.c: parses an engine name of cgc.h, checks the tensors against the program's ports and runs. */
 cgc_status run_engine_parse(cgc_ctx *ctx, const char *name, run_engine *out);
-cgc_status run_program(cgc_program *p, const char *engine, bool traced, const ir_tensor *inputs, ir_tensor *outputs);
+cgc_status run_program(cgc_program *p, const char *engine, bool traced, const ir_tensor *inputs,
+                       ir_tensor *outputs);
 
 /* build.c: makes the product with build.sh unless it is newer than every source and was made with the same settings.
  * *out_path is in p->arena; *out_rebuilt says whether build.sh ran. */
-cgc_status run_build(cgc_program *p, run_kind kind, bool traced, const char **out_path, bool *out_rebuilt);
+cgc_status run_build(cgc_program *p, run_kind kind, bool traced, const char **out_path,
+                     bool *out_rebuilt);
 /* spawn.c: runs argv with the environment of this process and extra ("NAME=value", ends with NULL). The start of
  * output and errors goes to *out_text (in a). CGC_E_BUILD when it cannot be started; else *out_exit. */
-cgc_status run_spawn(arena *a, const char *const *argv, const char *const *extra, const char **out_text,
-                     int *out_exit);
+cgc_status run_spawn(arena *a, const char *const *argv, const char *const *extra,
+                     const char **out_text, int *out_exit);
 
 /* Builds if needed, loads if needed. */
 cgc_status run_product_get(cgc_program *p, run_kind kind, bool traced, run_product **out);
 void run_product_drop(run_product *product);
 
 /* run_host.c, run_iss.c */
-cgc_status run_on_host(cgc_program *p, const run_engine *engine, bool traced, const ir_tensor *inputs,
-                       ir_tensor *outputs);
-cgc_status run_on_iss(cgc_program *p, const run_engine *engine, bool traced, const ir_tensor *inputs,
-                      ir_tensor *outputs);
+cgc_status run_on_host(cgc_program *p, const run_engine *engine, bool traced,
+                       const ir_tensor *inputs, ir_tensor *outputs);
+cgc_status run_on_iss(cgc_program *p, const run_engine *engine, bool traced,
+                      const ir_tensor *inputs, ir_tensor *outputs);
 
 /* layout.c: the bytes that a place occupies, and the row-major tensor in them. */
 size_t run_place_bytes(const run_place *place, const ir_type *type);
-void run_place_read(const run_place *place, const ir_type *type, const void *memory, void *out_data);
+void run_place_read(const run_place *place, const ir_type *type, const void *memory,
+                    void *out_data);
 /* trace.c: records the output of a layer; memory is where its buffer starts. */
 run_layer *run_layer_by_id(const cgc_program *p, int32_t id);
 void run_trace_begin(cgc_program *p);
-void run_trace_put(cgc_program *p, const run_layer *layer, const run_place *place, const void *memory);
+void run_trace_put(cgc_program *p, const run_layer *layer, const run_place *place,
+                   const void *memory);
 
 /* prove.c, report.c */
 cgc_status run_prove(cgc_graph *graph, cgc_program *p, const char *engines, const ir_tensor *inputs,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_host.c - calls an emitted program that was built for this machine: the host program, or the EPU text over the plain
- * C body of its instructions. Inputs and outputs are the caller's row-major memory.
+ * run_host.c - calls an emitted program that was built for this machine: the host program, or the EPU text
+ * over the plain C body of its instructions. Inputs and outputs are the caller's row-major memory.
  */
 #include "run/run.h"
 
@@ -34,19 +34,24 @@ static const char *variant_list(cgc_program *p, arena *a)
 static cgc_status explain(cgc_program *p, const run_engine *e, int code)
 {
     if (code == EXIT_ENVIRONMENT)
-        return diag(p->ctx, CGC_E_FAULT,
-                    (diag_info){.wanted = "round to nearest, no contraction, no flush to zero",
-                                .cure = "build without -ffast-math and restore the floating-point mode of the process"},
-                    "the program found a floating-point environment in which its numbers would differ");
+        return diag(
+            p->ctx, CGC_E_FAULT,
+            (diag_info){
+                .wanted = "round to nearest, no contraction, no flush to zero",
+                .cure =
+                    "build without -ffast-math and restore the floating-point mode of the process"},
+            "the program found a floating-point environment in which its numbers would differ");
     if (code == EXIT_VARIANT)
         return diag(p->ctx, CGC_E_ARGUMENT,
-                    (diag_info){.setting = "engine", .found = e->variant, .wanted = variant_list(p, &p->text_arena)},
+                    (diag_info){.setting = "engine",
+                                .found = e->variant,
+                                .wanted = variant_list(p, &p->text_arena)},
                     "the program has no such variant, or this CPU cannot run it");
     return diag(p->ctx, CGC_E_FAULT, (diag_info){0}, "the program returned %d", code);
 }
 
-cgc_status run_on_host(cgc_program *p, const run_engine *engine, bool traced, const ir_tensor *inputs,
-                       ir_tensor *outputs)
+cgc_status run_on_host(cgc_program *p, const run_engine *engine, bool traced,
+                       const ir_tensor *inputs, ir_tensor *outputs)
 {
     run_product *product;
     TRY(run_product_get(p, engine->kind, traced, &product));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * run_iss.c - runs the EPU program on the simulator: ELF, weights and inputs into memory, outputs, figures and (for a
- * traced run) each layer's output out of it. A fault of the program becomes CGC_E_FAULT with layer, function and reason.
+ * run_iss.c - runs the EPU program on the simulator: ELF, weights and inputs into memory; outputs, figures
+ * and (for a traced run) each layer's output out of it. A fault of the program becomes CGC_E_FAULT with layer,
+ * function and reason.
  */
 #include "run/run.h"
 
@@ -22,7 +23,8 @@ static void on_mark(void *ud, iss_machine *m, uint32_t ended)
     const run_layer *layer = ended <= INT32_MAX ? run_layer_by_id(s->p, (int32_t)ended) : NULL;
     if (!layer || !layer->epu.present || s->status != CGC_OK)
         return;
-    s->status = iss_read(m, layer->epu.address, s->buffer, run_place_bytes(&layer->epu, &layer->type));
+    s->status =
+        iss_read(m, layer->epu.address, s->buffer, run_place_bytes(&layer->epu, &layer->type));
     if (s->status == CGC_OK)
         run_trace_put(s->p, layer, &layer->epu, s->buffer);
 }
@@ -39,9 +41,10 @@ static char *trace_buffer(cgc_program *p)
 
 static const char *reason_word(iss_reason reason)
 {
-    static const char *const words[] = {"is still running",      "left with a code",   "used an illegal instruction",
-                                        "used a bad address",    "waits for ever",     "has a race",
-                                        "ran for too long"};
+    static const char *const words[] = {
+        "is still running",   "left with a code", "used an illegal instruction",
+        "used a bad address", "waits for ever",   "has a race",
+        "ran for too long"};
     return (size_t)reason < sizeof words / sizeof words[0] ? words[reason] : "stopped";
 }
 
@@ -63,7 +66,8 @@ static cgc_status fault(cgc_program *p, const iss_machine *m, const iss_stop *st
     return diag(p->ctx, CGC_E_FAULT, info, "the simulated program %s", reason_word(stop->reason));
 }
 
-static cgc_status fill_memory(cgc_program *p, iss_machine *m, const run_product *product, const ir_tensor *inputs)
+static cgc_status fill_memory(cgc_program *p, iss_machine *m, const run_product *product,
+                              const ir_tensor *inputs)
 {
     TRY(iss_load_elf(m, product->image, product->image_bytes));
     TRY(iss_write(m, p->weights_ddr, product->weights, product->weights_bytes));
@@ -97,8 +101,8 @@ static cgc_status simulate(cgc_program *p, iss_machine *m, trace_state *trace, i
     return CGC_OK;
 }
 
-cgc_status run_on_iss(cgc_program *p, const run_engine *engine, bool traced, const ir_tensor *inputs,
-                      ir_tensor *outputs)
+cgc_status run_on_iss(cgc_program *p, const run_engine *engine, bool traced,
+                      const ir_tensor *inputs, ir_tensor *outputs)
 {
     run_product *product;
     TRY(run_product_get(p, RUN_ISS, false, &product));

@@ -80,13 +80,14 @@ static int start(pid_t *pid, const char *const *argv, const char *const *env, co
     if (!failed)
         failed = posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
     if (!failed)
-        failed = posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)argv, (char *const *)env);
+        failed =
+            posix_spawnp(pid, argv[0], &actions, NULL, (char *const *)argv, (char *const *)env);
     posix_spawn_file_actions_destroy(&actions);
     return failed;
 }
 
-cgc_status run_spawn(arena *a, const char *const *argv, const char *const *extra, const char **out_text,
-                     int *out_exit)
+cgc_status run_spawn(arena *a, const char *const *argv, const char *const *extra,
+                     const char **out_text, int *out_exit)
 {
     str text;
     str_init(&text, a);
@@ -97,7 +98,8 @@ cgc_status run_spawn(arena *a, const char *const *argv, const char *const *extra
     int ends[2];
     pid_t pid = 0;
     if (pipe(ends) != 0)
-        return diag(a->ctx, CGC_E_BUILD, (diag_info){.found = strerror(errno)}, "cannot start '%s'", argv[0]);
+        return diag(a->ctx, CGC_E_BUILD, (diag_info){.found = strerror(errno)}, "cannot start '%s'",
+                    argv[0]);
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     int failed = start(&pid, argv, env, ends);
@@ -108,7 +110,8 @@ cgc_status run_spawn(arena *a, const char *const *argv, const char *const *extra
     }
     close(ends[0]);
     if (failed)
-        return diag(a->ctx, CGC_E_BUILD, (diag_info){.found = strerror(failed)}, "cannot start '%s'", argv[0]);
+        return diag(a->ctx, CGC_E_BUILD, (diag_info){.found = strerror(failed)},
+                    "cannot start '%s'", argv[0]);
     *out_text = text.data;
     return CGC_OK;
 }

@@ -20,7 +20,8 @@ void run_trace_begin(cgc_program *p)
     }
 }
 
-void run_trace_put(cgc_program *p, const run_layer *layer, const run_place *place, const void *memory)
+void run_trace_put(cgc_program *p, const run_layer *layer, const run_place *place,
+                   const void *memory)
 {
     ir_tensor *v = &p->values[layer->id - 1];
     if (!place->present)

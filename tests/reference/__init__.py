@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Independent meaning of every operator, in numpy, written from docs/operators.md and docs/numerics.md alone.
 
-One file per operator, named as in src/ops/ops.def: `reference(inputs, attrs) -> [outputs]`. It shares no code with the
-product, so a wrong definition there cannot hide behind engines that agree with each other. Speed does not matter here.
+One file per operator, named as in src/ops/ops.def: `reference(inputs, attrs) -> [outputs]`. It shares no code
+with the product, so a wrong definition there cannot hide behind engines that agree with each other. Speed
+does not matter here.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import importlib
 import pathlib
 from typing import Any, cast
 
-from .common import Array, Reference
+from .common import Array, Reference  # noqa: TC001 - names of this package
 
 _FOLDER = pathlib.Path(__file__).parent
 # The operators whose c_name is not the last part of the IR name are the only ones that need a line.
@@ -35,6 +36,6 @@ def has_reference(op: str) -> bool:
 
 
 def evaluate(op: str, inputs: list[Array | None], attrs: dict[str, Any]) -> list[Array]:
-    """Results of one operator. attrs holds what differs from the defaults; a per-channel value is an array."""
+    """Results of one operator. attrs: what differs from the defaults; a per-channel value is an array."""
     module = importlib.import_module(f"{__name__}.{c_name(op)}")
-    return cast(Reference, module.reference)(inputs, attrs)
+    return cast("Reference", module.reference)(inputs, attrs)

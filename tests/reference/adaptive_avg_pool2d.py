@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nn.adaptive_avg_pool2d: region i of n over size s is [floor(i*s/n), ceil((i+1)*s/n)), each a float32 average."""
+"""nn.adaptive_avg_pool2d: region i of n is [floor(i*size/n), ceil((i+1)*size/n)), each an average."""
 
 from __future__ import annotations
 

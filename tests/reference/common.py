@@ -21,7 +21,7 @@ def need(x: Array | None) -> Array:
     return x
 
 
-def f32(x: Any) -> Any:
+def f32(x: Any) -> Array:
     """Rounds to float32, element by element."""
     return np.asarray(x, dtype=np.float32)
 
@@ -41,30 +41,32 @@ def quantize(x: Array, scale: Any, zp: int, lo: int = -128, hi: int = 127) -> Ar
 
 def dequantize(q: Array, scale: Any, zp: int) -> Array:
     """Rule 3."""
-    return f32(q.astype(np.int64) - zp) * F32(scale)
+    return f32(f32(q.astype(np.int64) - zp) * F32(scale))
 
 
 def requantize(acc: Array, attrs: dict[str, Any], channel_axis: int) -> Array:
     """Rule 4 for exact sums: M = f32(f32(x_scale*w_scale)/y_scale), one per channel or one for all."""
     assert acc.size == 0 or (acc.min() >= -(2**31) and acc.max() < 2**31), "case overflows int32"
     with np.errstate(all="ignore"):
-        m = (F32(attrs["x_scale"]) * f32(attrs["w_scale"])) / F32(attrs["y_scale"])
+        m: Array = (F32(attrs["x_scale"]) * f32(attrs["w_scale"])) / F32(attrs["y_scale"])
         assert m.dtype == np.float32
         v = f32(acc) * along(m, acc.ndim, channel_axis)
-    return round_clamp(v, int(attrs["y_zero_point"]), attrs.get("clamp_min", -128), attrs.get("clamp_max", 127))
+    return round_clamp(
+        v, int(attrs["y_zero_point"]), attrs.get("clamp_min", -128), attrs.get("clamp_max", 127)
+    )
 
 
 def along(v: Any, ndim: int, axis: int) -> Array:
     """A scalar, or one value per channel, shaped to broadcast along axis."""
-    v = np.asarray(v)
-    if v.size == 1:
-        return v.reshape([1] * ndim)
+    values: Array = np.asarray(v)
     shape = [1] * ndim
-    shape[axis] = -1
-    return v.reshape(shape)
+    if values.size > 1:
+        shape[axis] = -1
+    shaped: Array = values.reshape(shape)
+    return shaped
 
 
-def extent(size: int, k: int, stride: int, before: int, after: int, dil: int, ceil: bool = False) -> int:
+def extent(size: int, k: int, stride: int, before: int, after: int, dil: int, ceil: bool) -> int:  # noqa: PLR0917
     """Output extent of a window. With ceil, a last window must start inside the input or its first pad."""
     span = size + before + after - dil * (k - 1) - 1
     out = -(-span // stride) + 1 if ceil else span // stride + 1
@@ -104,15 +106,16 @@ class Window:
     def counts(self, include_pad: bool) -> Array:
         """How many cells each average divides by, as PyTorch counts: [oh, ow] int64."""
 
-        def one(n: int, k: int, stride: int, before: int, after: int, size: int) -> Array:
+        def one(n: int, k: int, stride: int, pads: tuple[int, int], size: int) -> Array:
+            before, after = pads
             start = np.arange(n) * stride - before
             end = np.minimum(start + k, size + after)
             if not include_pad:
                 start, end = np.maximum(start, 0), np.minimum(end, size)
             return end - start
 
-        rows = one(self.oh, self.kh, self.sh, self.top, self.bottom, self.h)
-        cols = one(self.ow, self.kw, self.sw, self.left, self.right, self.w)
+        rows = one(self.oh, self.kh, self.sh, (self.top, self.bottom), self.h)
+        cols = one(self.ow, self.kw, self.sw, (self.left, self.right), self.w)
         return np.outer(rows, cols)
 
 

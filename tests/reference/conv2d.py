@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nn.conv2d: float32 products, each rounded, added in the order bias (or +0), then ky, kx, ci; padding is 0."""
+"""nn.conv2d: float32 products, each rounded, added in the order bias (or +0), ky, kx, ci; padding is 0."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ def conv_sums(x: Array, w: Array, win: Window, groups: int) -> Array:
             for kx in range(win.kw):
                 part = win.tap(x, ky, kx)[:, g * cg : (g + 1) * cg]
                 # float64 holds these sums exactly: |products| < 2^17, channels < 2^30
-                dots = np.einsum("oc,nchw->nohw", wg[:, :, ky, kx].astype(np.float64), part.astype(np.float64), optimize=True)
+                taps = wg[:, :, ky, kx].astype(np.float64)
+                dots = np.einsum("oc,nchw->nohw", taps, part.astype(np.float64), optimize=True)
                 acc[:, g * og : (g + 1) * og] += dots.astype(np.int64)
     return acc
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""qnn.avg_pool2d: numerics rule 7. S exact, M = f32(f32(x_scale/count)/y_scale) with each window's own count."""
+"""qnn.avg_pool2d: numerics rule 7. S exact, M = f32(f32(x_scale/count)/y_scale), each window's own count."""
 
 from __future__ import annotations
 
