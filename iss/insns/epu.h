@@ -28,13 +28,14 @@ typedef struct epu {
     uint8_t *ocm, *ddr;
     uint32_t ocm_bytes, ddr_bytes;
     uint32_t events[EPU_EVENTS]; /* posts so far, in program order */
+    uint32_t posters[EPU_EVENTS]; /* 1 + the queue that posts the event, 0: none yet */
     uint32_t layer;
     /* First fault; sticky. */
     epu_fault_kind fault;
     uint32_t fault_address;
     const char *fault_text;
     /* What the last instruction did, for timing and statistics. */
-    uint64_t cost, macs;
+    uint64_t cost, macs, moved; /* cycles, multiply-accumulates, DDR bytes in whole bursts */
     uint64_t ocm_peak, lrm_peak;
     /* Simulator only, NULL elsewhere: parameters, DDR that grows, the race detector. */
     const struct cgc_hw *hw;
@@ -46,10 +47,12 @@ typedef struct epu {
 
 #if defined(EPU_SIMULATOR)
 #define EPU_COST(e, cycles) ((e)->cost = (uint64_t)(cycles))
+#define EPU_MOVED(e, bytes) ((e)->moved = (uint64_t)(bytes))
 #define EPU_HW(e, name) ((uint64_t)(e)->hw->name)
 #define EPU_CEIL(a, b) (((uint64_t)(a) + (uint64_t)(b) - 1) / (uint64_t)(b))
 #else
 #define EPU_COST(e, cycles) ((void)0)
+#define EPU_MOVED(e, bytes) ((void)0)
 #endif
 
 #define EPU_LOW(pair) ((pair) & 0xffffu)
