@@ -22,10 +22,9 @@ typedef enum op_attr_type {
 } op_attr_type;
 
 enum op_attr_flags {
-    OP_ATTR_ALWAYS = 1, /* printed even at its default */
-    OP_ATTR_POSITIONAL =
-        2,               /* printed as a value without a name, after the operands (qnn.quantize) */
-    OP_ATTR_REQUIRED = 4 /* no default: leaving it out is an error */
+    OP_ATTR_ALWAYS = 1,     /* printed even at its default */
+    OP_ATTR_POSITIONAL = 2, /* printed without a name, after the operands (qnn.quantize) */
+    OP_ATTR_REQUIRED = 4    /* no default: leaving it out is an error */
 };
 
 /* One row of an attribute table; rows stand in printing order. */
@@ -196,5 +195,7 @@ typedef struct op_accumulator {
     int32_t x_zp;
 } op_accumulator;
 cgc_status op_check_accumulator(cgc_ctx *ctx, const ir_node *n, const op_accumulator *a);
+/* The sums of a qlinear_conv2d or qlinear_dense node, given the data of operands 1 and 2. */
+op_accumulator op_accumulator_of(cgc_ctx *ctx, const ir_node *n, const void *w, const void *bias);
 
 #endif

@@ -90,6 +90,19 @@ const int32_t *op_weight_zero_points(cgc_ctx *ctx, const ir_node *n, int32_t cha
     return any ? z : NULL;
 }
 
+op_accumulator op_accumulator_of(cgc_ctx *ctx, const ir_node *n, const void *w, const void *bias)
+{
+    const ir_type *t = &n->inputs[1]->type;
+    return (op_accumulator){
+        .w = w,
+        .bias = bias,
+        .w_zp = op_weight_zero_points(ctx, n, (int32_t)t->dims[0]),
+        .units = t->dims[0],
+        .k = ir_type_elems(t) / t->dims[0],
+        .x_zp = ir_zero_point(n, "x_zero_point", 0),
+    };
+}
+
 struct ccl_window2d op_window(const ir_node *n, const ir_type *x, int64_t kh, int64_t kw)
 {
     static const int64_t ones[2] = {1, 1}, zeros[4] = {0};

@@ -39,25 +39,20 @@ static cgc_status infer(ir_graph *g, const ir_node *n, ir_type *out_types)
 static cgc_status eval(cgc_ctx *ctx, const ir_node *n, const ir_tensor *in, ir_tensor *out)
 {
     const int32_t oc = (int32_t)ir_int(n, "channels");
+    const op_accumulator sums = op_accumulator_of(ctx, n, in[1].data, in[2].data);
+    TRY(op_check_accumulator(ctx, n, &sums));
     const ccl_conv2d_params p = {
         .win = op_conv2d_window(n, &in[0].type),
         .oc = oc,
         .groups = (int32_t)ir_int(n, "groups"),
         .x_zp = ir_zero_point(n, "x_zero_point", 0),
-        .w_zp = op_weight_zero_points(ctx, n, oc),
+        .w_zp = sums.w_zp,
         .bias = in[2].data,
         .rq = {.m = op_multipliers(ctx, n, oc),
                .y_zp = ir_zero_point(n, "y_zero_point", 0),
                .lo = (int32_t)ir_int(n, "clamp_min"),
                .hi = (int32_t)ir_int(n, "clamp_max")},
     };
-    const op_accumulator sums = {.w = in[1].data,
-                                 .bias = p.bias,
-                                 .w_zp = p.w_zp,
-                                 .units = oc,
-                                 .k = ir_type_elems(&in[1].type) / oc,
-                                 .x_zp = p.x_zp};
-    TRY(op_check_accumulator(ctx, n, &sums));
     const void *x = op_channels_last(ctx, &in[0]), *w = op_channels_last(ctx, &in[1]);
     void *y = op_channels_last_result(ctx, &out[0]);
     ccl_conv2d_s8(&p, x, w, y);

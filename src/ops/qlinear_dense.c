@@ -32,21 +32,20 @@ static cgc_status eval(cgc_ctx *ctx, const ir_node *n, const ir_tensor *in, ir_t
 {
     const int32_t units = (int32_t)ir_int(n, "units");
     const int64_t k = in[1].type.dims[1];
+    const op_accumulator sums = op_accumulator_of(ctx, n, in[1].data, in[2].data);
+    TRY(op_check_accumulator(ctx, n, &sums));
     const ccl_dense_params p = {
         .rows = (int32_t)(ir_type_elems(&in[0].type) / k),
         .in = (int32_t)k,
         .units = units,
         .x_zp = ir_zero_point(n, "x_zero_point", 0),
-        .w_zp = op_weight_zero_points(ctx, n, units),
+        .w_zp = sums.w_zp,
         .bias = in[2].data,
         .rq = {.m = op_multipliers(ctx, n, units),
                .y_zp = ir_zero_point(n, "y_zero_point", 0),
                .lo = (int32_t)ir_int(n, "clamp_min"),
                .hi = (int32_t)ir_int(n, "clamp_max")},
     };
-    const op_accumulator sums = {
-        .w = in[1].data, .bias = p.bias, .w_zp = p.w_zp, .units = units, .k = k, .x_zp = p.x_zp};
-    TRY(op_check_accumulator(ctx, n, &sums));
     ccl_dense_s8(&p, in[0].data, in[1].data, out[0].data);
     return CGC_OK;
 }
