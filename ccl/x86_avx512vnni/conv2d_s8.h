@@ -31,8 +31,8 @@ typedef struct ccl_tile {
     int32_t ahead;                   /* bytes of weights to fetch ahead into L2, 0 = none */
     ccl_out conv;                    /* the convolution's own zero point and clamp */
     int32_t has_sum;                 /* a residual add follows: */
-    int32_t r_pixel, r_row, r_signed, r_zp;
-    ccl_sum sum;                     /* a = convolution, b = residual */
+    int32_t r_first, r_pixel, r_row, r_signed, r_zp; /* r_first: the residual is operand a, else b */
+    ccl_sum sum;
     ccl_out out;                     /* of the result */
 } ccl_tile;
 
@@ -44,6 +44,12 @@ CCL_INLINE __m512 ccl_tile_int8(__m512 v, ccl_out o)
     return _mm512_min_ps(v, _mm512_set1_ps((float)(o.hi - o.zp)));
 }
 
+CCL_INLINE __m512i ccl_tile_sum(const ccl_tile *t, __m512 v, __m512i residual)
+{
+    const __m512 q = ccl_tile_int8(v, t->conv), r = _mm512_cvtepi32_ps(residual);
+    return t->r_first ? ccl_sum32(r, q, t->sum) : ccl_sum32(q, r, t->sum);
+}
+
 CCL_INLINE void ccl_tile_store32(const ccl_tile *t, __m512i a0, __m512i a1, const float *m, const uint8_t *r,
                                  uint8_t *y)
 {
@@ -52,8 +58,8 @@ CCL_INLINE void ccl_tile_store32(const ccl_tile *t, __m512i a0, __m512i a1, cons
     __m512i q0, q1;
     if (t->has_sum) {
         ccl_widen32(ccl_load32(r, t->channels), t->r_signed, t->r_zp, &q0, &q1);
-        q0 = ccl_sum32(ccl_tile_int8(v0, t->conv), _mm512_cvtepi32_ps(q0), t->sum);
-        q1 = ccl_sum32(ccl_tile_int8(v1, t->conv), _mm512_cvtepi32_ps(q1), t->sum);
+        q0 = ccl_tile_sum(t, v0, q0);
+        q1 = ccl_tile_sum(t, v1, q1);
     } else {
         q0 = ccl_round32(v0);
         q1 = ccl_round32(v1);
@@ -66,8 +72,7 @@ CCL_INLINE void ccl_tile_store16(const ccl_tile *t, __m512i a, const float *m, c
     const __m512 v = _mm512_mul_ps(_mm512_cvtepi32_ps(a), _mm512_load_ps(m));
     __m512i q;
     if (t->has_sum) {
-        q = ccl_widen16(ccl_load16(r, t->channels), t->r_signed, t->r_zp);
-        q = ccl_sum32(ccl_tile_int8(v, t->conv), _mm512_cvtepi32_ps(q), t->sum);
+        q = ccl_tile_sum(t, v, ccl_widen16(ccl_load16(r, t->channels), t->r_signed, t->r_zp));
     } else {
         q = ccl_round32(v);
     }

@@ -57,14 +57,17 @@ static inline host_step *host_step_of(const plan_step *s)
 {
     return s->detail;
 }
+static inline const host_plan *host_plan_of(const plan *p)
+{
+    return p->detail;
+}
 static inline const plan_buffer *host_base(const plan_buffer *b)
 {
     return b->alias_of ? b->alias_of : b;
 }
 static inline bool host_is_unsigned(const plan *p, const plan_buffer *b)
 {
-    const host_plan *h = p->detail;
-    return h->is_unsigned[host_base(b)->id];
+    return host_plan_of(p)->is_unsigned[host_base(b)->id];
 }
 
 /* host_conv.c: can a VNNI function do this convolution or dense layer with the same bytes? Fills tiles and runs. */
