@@ -13,6 +13,7 @@ static void release(void *object)
 {
     ir_graph *g = object;
     arena_deinit(&g->arena);
+    arena_deinit(&g->text_arena);
     free(g);
 }
 
@@ -26,6 +27,7 @@ ir_graph *ir_graph_new(cgc_ctx *ctx)
     }
     g->ctx = ctx;
     arena_init(&g->arena, ctx);
+    arena_init(&g->text_arena, ctx);
     g->text = "";
     guard_push(ctx, &g->guard, release, g);
     return g;

@@ -99,7 +99,8 @@ struct cgc_graph {
     size_t n_outputs;
     ir_value **values; /* handles of the public API: cgc_value indexes this */
     size_t n_values, cap_values;
-    const char *text; /* last print */
+    arena text_arena; /* of the last print */
+    const char *text; /* last print, "" before the first */
     guard guard;      /* while a public call builds the graph */
 };
 typedef struct cgc_graph ir_graph;

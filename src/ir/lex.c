@@ -30,7 +30,11 @@ static cgc_status fail_here(ir_lexer *lx, const char *at, const char *what)
 
 cgc_status ir_lex_fail(ir_lexer *lx, const char *wanted)
 {
-    const ir_token *t = &lx->tok;
+    return ir_lex_fail_at(lx, &lx->tok, wanted);
+}
+
+cgc_status ir_lex_fail_at(ir_lexer *lx, const ir_token *t, const char *wanted)
+{
     int shown = t->length > 40 ? 40 : (int)t->length;
     const char *found = t->kind == IR_TOK_END ? "the end of the text"
                                               : arena_printf(&lx->ctx->arena, "'%.*s'", shown, t->start);

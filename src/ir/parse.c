@@ -293,6 +293,8 @@ static cgc_status build_node(parser *p, call *c, ir_node **out)
     for (int32_t k = 0; k < c->n_args; k++) {
         if (c->is_operand[k])
             continue;
+        if (c->args[k].kind == IR_LIT_INPUT)
+            return ir_lex_fail_at(&p->lx, &c->args[k].place, "meta[relay.Constant][i] in a graph");
         cgc_status status = ir_apply_arg(p->g, n, &c->args[k], &given);
         if (status != CGC_OK) {
             ir_lex_append_place(&p->lx, &c->args[k].place);

@@ -52,6 +52,7 @@ cgc_status ir_lex_expect(ir_lexer *lx, char punct);
 cgc_status ir_lex_expect_name(ir_lexer *lx, const char *name);
 /* CGC_E_FORMAT: "line 3, column 9 of the graph text: expected <wanted>, found 'x'". */
 cgc_status ir_lex_fail(ir_lexer *lx, const char *wanted);
+cgc_status ir_lex_fail_at(ir_lexer *lx, const ir_token *t, const char *wanted);
 /* Adds the place to a failure that another part reported. */
 void ir_lex_append_place(const ir_lexer *lx, const ir_token *place);
 

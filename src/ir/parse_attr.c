@@ -149,7 +149,7 @@ static const char *literal_text(arena *a, const ir_arg *arg)
     return arena_strndup(a, arg->place.start, arg->place.length > 60 ? 60 : arg->place.length);
 }
 
-/* The constant that a per-channel attribute names. */
+/* The constant that a per-channel attribute names, or, for the evaluation of one operator, the operand. */
 static cgc_status resolve_constant(ir_graph *g, const ir_node *n, const op_attr *row, const ir_arg *arg,
                                    ir_value **out)
 {
@@ -158,13 +158,12 @@ static cgc_status resolve_constant(ir_graph *g, const ir_node *n, const op_attr 
     *out = NULL;
     if (arg->i < (int64_t)count)
         *out = call ? g->inputs[arg->i] : g->constants[arg->i];
-    if (*out && (*out)->kind == IR_VALUE_CONSTANT)
+    if (*out)
         return CGC_OK;
     diag_info info = ir_where(n, row->name);
     info.found = arena_printf(&g->ctx->arena, call ? "input[%lld]" : "meta[relay.Constant][%lld]",
                               (long long)arg->i);
-    info.wanted = *out ? "a constant: input[i] is for the evaluation of one operator"
-                       : arena_printf(&g->ctx->arena, "an index below %zu", count);
+    info.wanted = count ? arena_printf(&g->ctx->arena, "an index below %zu", count) : "one value: there are none";
     return diag(g->ctx, CGC_E_ATTR, info, "attribute %s names a constant that is not there", row->name);
 }
 
@@ -331,7 +330,7 @@ static cgc_status check_tensor(ir_graph *g, const ir_node *n, const op_attr *row
 {
     ir_dtype dtype = row->type == OP_ATTR_SCALE ? IR_float32 : IR_int32;
     const ir_value *v = a->tensor;
-    if (per_channel(row) && v && v->kind == IR_VALUE_CONSTANT && v->type.dtype == dtype && v->type.rank == 1)
+    if (per_channel(row) && v && v->kind != IR_VALUE_RESULT && v->type.dtype == dtype && v->type.rank == 1)
         return CGC_OK;
     return bad_attr(g, n, row, v ? ir_type_text(&g->ctx->arena, &v->type) : "nothing");
 }

@@ -82,9 +82,11 @@ static cgc_status verify_node(ir_graph *g, ir_node *n, size_t at)
     for (int32_t k = 0; k < n->n_inputs; k++)
         if (n->inputs[k] && !available(g, n->inputs[k], at))
             return broken(g, n, "an operand is not defined before its use");
-    for (int32_t k = 0; k < n->op->n_attrs; k++)
-        if (n->attrs[k].kind == IR_ATTR_TENSOR && n->attrs[k].tensor && !available(g, n->attrs[k].tensor, at))
+    for (int32_t k = 0; k < n->op->n_attrs; k++) {
+        const ir_value *v = n->attrs[k].tensor;
+        if (v && (v->kind != IR_VALUE_CONSTANT || !available(g, v, at)))
             return broken(g, n, "an attribute names a constant that is not in the graph");
+    }
     TRY(infer_types(g, n, types));
     for (int32_t k = 0; k < n->n_results; k++)
         if (!ir_type_equal(&types[k], &n->results[k]->type))
