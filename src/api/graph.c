@@ -308,7 +308,6 @@ static cgc_status parse(cgc_ctx *ctx, const char *text, const cgc_tensor *consta
 {
     arena_guard a;
     cgc_status status = CGC_OK;
-    *out_graph = NULL;
     if (!text || n < 0 || (n && !constants))
         return bad_argument(ctx, "cgc_graph_parse was called with NULL or a negative count", NULL, NULL);
     arena_guard_init(&a, ctx);
@@ -325,7 +324,8 @@ static cgc_status parse(cgc_ctx *ctx, const char *text, const cgc_tensor *consta
 cgc_status cgc_graph_parse(cgc_ctx *ctx, const char *text, const cgc_tensor *constants, int32_t n,
                            cgc_graph **out_graph)
 {
-    CGC_ENTER(ctx, CGC_E_NOMEM);
+    *out_graph = NULL;
+    CGC_ENTER(ctx, (*out_graph = NULL, CGC_E_NOMEM)); /* it may have been set and released again */
     cgc_status status = parse(ctx, text, constants, n, out_graph);
     scratch_reset(ctx);
     CGC_LEAVE(ctx);
@@ -343,7 +343,8 @@ cgc_status cgc_graph_save(cgc_graph *graph, const char *path)
 
 cgc_status cgc_graph_load(cgc_ctx *ctx, const char *path, cgc_graph **out_graph)
 {
-    CGC_ENTER(ctx, CGC_E_NOMEM);
+    *out_graph = NULL;
+    CGC_ENTER(ctx, (*out_graph = NULL, CGC_E_NOMEM)); /* it may have been set and released again */
     cgc_status status = ir_load(ctx, path ? path : "", out_graph);
     scratch_reset(ctx);
     CGC_LEAVE(ctx);

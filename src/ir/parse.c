@@ -213,7 +213,7 @@ static cgc_status find_value(parser *p, const ir_arg *arg, ir_value **out)
 typedef struct call {
     const char *op_name, *layer;
     const op_info *op;
-    ir_token place;
+    ir_token place; /* of the operator; of the argument at fault after a failure */
     ir_arg *args;
     int32_t n_args;
     ir_value *inputs[IR_MAX_INPUTS];
@@ -265,9 +265,8 @@ static cgc_status take_operands(parser *p, call *c)
                 continue;
             diag_info info = {.layer = c->layer, .op = c->op->name, .setting = arg->name};
             info.wanted = arena_printf(&p->lx.ctx->arena, "at most %d operands", (int)c->op->n_inputs);
-            cgc_status status = diag(p->lx.ctx, CGC_E_ARGUMENT, info, "a value that is no operand");
-            ir_lex_append_place(&p->lx, &arg->place);
-            return status;
+            c->place = arg->place;
+            return diag(p->lx.ctx, CGC_E_ARGUMENT, info, "a value that is no operand");
         }
         if (c->inputs[i]) {
             diag_info info = {.layer = c->layer, .op = c->op->name, .setting = c->op->inputs[i].name};
@@ -295,11 +294,10 @@ static cgc_status build_node(parser *p, call *c, ir_node **out)
             continue;
         if (c->args[k].kind == IR_LIT_INPUT)
             return ir_lex_fail_at(&p->lx, &c->args[k].place, "meta[relay.Constant][i] in a graph");
-        cgc_status status = ir_apply_arg(p->g, n, &c->args[k], &given);
-        if (status != CGC_OK) {
-            ir_lex_append_place(&p->lx, &c->args[k].place);
-            return status;
-        }
+        ir_token place = c->place;
+        c->place = c->args[k].place;
+        TRY(ir_apply_arg(p->g, n, &c->args[k], &given));
+        c->place = place;
     }
     *out = n;
     return ir_infer(p->g, n);

@@ -97,9 +97,11 @@ static cgc_status load(cgc_ctx *ctx, arena *a, const char *path, ir_graph **out)
     diag_info info = {.found = found, .wanted = header.constants,
                       .cure = "copy both files of one save; or, if you changed the constants on purpose, remove "
                               "constants = ... from the first line"};
-    ir_graph_free(*out);
+    cgc_status status = diag(ctx, CGC_E_FORMAT, info, "'%s' and '%s' belong to different saves", path,
+                             tensors_file);
+    ir_graph_free(*out); /* last: the header's text lies in it */
     *out = NULL;
-    return diag(ctx, CGC_E_FORMAT, info, "'%s' and '%s' belong to different saves", path, tensors_file);
+    return status;
 }
 
 cgc_status ir_load(cgc_ctx *ctx, const char *path, ir_graph **out)

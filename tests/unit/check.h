@@ -14,7 +14,7 @@ static int check_failures;
     do {                                                                                           \
         if (!(cond)) {                                                                             \
             check_failures++;                                                                      \
-            printf("%s:%d: %s\n", __FILE__, __LINE__, #cond);                                      \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                                      \
         }                                                                                          \
     } while (0)
 
@@ -24,7 +24,7 @@ static int check_failures;
         const char *found_ = (found), *wanted_ = (wanted);                                         \
         if (!found_ || strcmp(found_, wanted_) != 0) {                                             \
             check_failures++;                                                                      \
-            printf("%s:%d: found  [%s]\nwanted [%s]\n", __FILE__, __LINE__,                        \
+            fprintf(stderr, "%s:%d: found  [%s]\nwanted [%s]\n", __FILE__, __LINE__,                        \
                    found_ ? found_ : "NULL", wanted_);                                             \
         }                                                                                          \
     } while (0)
@@ -32,7 +32,7 @@ static int check_failures;
 static inline int check_done(void)
 {
     if (check_failures)
-        printf("%d failed\n", check_failures);
+        fprintf(stderr, "%d failed\n", check_failures);
     return check_failures ? 1 : 0;
 }
 
