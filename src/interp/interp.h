@@ -6,8 +6,8 @@
 
 /* Called after each node with its results; used by prove. */
 typedef void (*interp_trace)(void *ud, const ir_node *n, const ir_tensor *results);
-/* The graph is first closed (pass_run on a clone), because NUMERICS 7 gives float islands their meaning that
- * way. outputs have data allocated by the caller. */
+/* The graph is first closed (pass_run on a clone), because that is how averages inside float islands
+ * get their meaning (docs/numerics.md, rule 7). outputs have data allocated by the caller. */
 cgc_status interp_run(ir_graph *g, const ir_tensor *inputs, ir_tensor *outputs);
 /* Runs an already lowered graph as it stands. */
 cgc_status interp_run_lowered(ir_graph *g, const ir_tensor *inputs, ir_tensor *outputs,

@@ -33,6 +33,13 @@ static cgc_status eval(cgc_ctx *ctx, const ir_node *n, const ir_tensor *in, ir_t
 }
 
 const op_info op_conv2d = {
-    OP_IDENTITY(conv2d), .inputs = inputs, .n_inputs = OP_LENGTH(inputs), .attrs = attrs,         .n_attrs = OP_LENGTH(attrs),
-    .n_results = 1,      .infer = infer,   .eval = eval,  .macs = op_conv2d_macs,
+    OP_IDENTITY(conv2d),
+    .inputs = inputs,
+    .n_inputs = OP_LENGTH(inputs),
+    .attrs = attrs,
+    .n_attrs = OP_LENGTH(attrs),
+    .n_results = 1,
+    .infer = infer,
+    .eval = eval,
+    .macs = op_conv2d_macs,
 };

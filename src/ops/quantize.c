@@ -34,6 +34,12 @@ static cgc_status eval(cgc_ctx *ctx, const ir_node *n, const ir_tensor *in, ir_t
 }
 
 const op_info op_quantize = {
-    OP_IDENTITY(quantize), .inputs = inputs, .n_inputs = OP_LENGTH(inputs),  .attrs = attrs,
-    .n_attrs = OP_LENGTH(attrs),          .n_results = 1,   .infer = infer, .eval = eval,
+    OP_IDENTITY(quantize),
+    .inputs = inputs,
+    .n_inputs = OP_LENGTH(inputs),
+    .attrs = attrs,
+    .n_attrs = OP_LENGTH(attrs),
+    .n_results = 1,
+    .infer = infer,
+    .eval = eval,
 };

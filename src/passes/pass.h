@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * pass.h - a pass rewrites a verified graph in place and leaves it verified. One file each, one line in
- * passes.def. The graph that went in and the one that comes out give the same bytes for every input
- * (close_islands defines what a float island around int8 operators means, NUMERICS 5 and 7). */
+ *
+ * pass.h - a pass rewrites a verified graph in place and leaves it verified. One file each, one line
+ * in passes.def. The graph that went in and the one that comes out give the same bytes for every
+ * input; where an average stands between a dequantize and a quantize, close_islands defines them
+ * (docs/numerics.md, rule 7).
+ */
 #ifndef CGC_PASS_H
 #define CGC_PASS_H
 
