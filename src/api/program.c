@@ -157,8 +157,7 @@ typedef struct run_call {
 static cgc_status run_inner(cgc_program *p, const run_call *c)
 {
     ir_tensor *in, *out;
-    arena_deinit(&p->tensors);
-    arena_init(&p->tensors, p->ctx);
+    arena_reset(&p->tensors);
     TRY(convert(p, "input", c->inputs, c->n_inputs, p->n_inputs, &in));
     TRY(convert(p, "output", c->outputs, c->n_outputs, p->n_outputs, &out));
     return run_program(p, c->engine, c->traced, in, out);
@@ -217,8 +216,7 @@ static cgc_status prove_inner(cgc_graph *graph, cgc_program *p, const char *engi
                               const cgc_tensor *inputs, int32_t n_inputs, int64_t *out_differing)
 {
     ir_tensor *in;
-    arena_deinit(&p->tensors);
-    arena_init(&p->tensors, p->ctx);
+    arena_reset(&p->tensors);
     TRY(convert(p, "input", inputs, n_inputs, p->n_inputs, &in));
     return run_prove(graph, p, engines, in, out_differing);
 }

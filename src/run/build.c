@@ -161,8 +161,7 @@ cgc_status run_build(cgc_program *p, run_kind kind, bool traced, const char **ou
                      bool *out_rebuilt)
 {
     arena *a = &p->work;
-    arena_deinit(a);
-    arena_init(a, p->ctx);
+    arena_reset(a);
     const char *product = product_path(p, kind, traced);
     const char *stamp = arena_printf(a, "%s.settings", product);
     const char *settings = arena_printf(a, "%s\n%s\n", compiler(p, kind), p->settings[kind].flags);

@@ -51,8 +51,7 @@ cgc_status run_program(cgc_program *p, const char *engine, bool traced, const ir
                        ir_tensor *outputs)
 {
     run_engine e;
-    arena_deinit(&p->result);
-    arena_init(&p->result, p->ctx);
+    arena_reset(&p->result);
     p->simulated = false;
     p->values = NULL;
     p->per_layer = NULL;

@@ -295,8 +295,7 @@ cgc_status run_report(cgc_program *p, const char *format)
         return diag(p->ctx, CGC_E_ARGUMENT,
                     (diag_info){.cure = "run the program with engine \"iss\" first"},
                     "there is no simulation to report");
-    arena_deinit(&p->text_arena);
-    arena_init(&p->text_arena, p->ctx);
+    arena_reset(&p->text_arena);
     str s;
     str_init(&s, &p->text_arena);
     if (strcmp(format, "text") == 0)
