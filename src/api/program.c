@@ -1,13 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * program.c - cgc_program_* and cgc_prove of cgc.h over src/run/: argument checks, tensors of the caller as tensors of
- * the IR, and the door through which out-of-memory leaves.
+ * program.c - cgc_compile over src/emit/, cgc_program_* and cgc_prove over src/run/: argument checks,
+ * tensors of the caller as tensors of the IR, and the door through which out-of-memory leaves.
  */
+#include "emit/compile.h"
 #include "run/run.h"
 
 #include <string.h>
 
 enum { MAX_TENSORS = 1024 };
+
+cgc_status cgc_compile(cgc_graph *graph, const cgc_hw *hw, const char *module_name,
+                       const char *build_path, cgc_program **out_program)
+{
+    cgc_ctx *ctx = graph->ctx;
+    const char *path;
+    *out_program = NULL;
+    if (!hw)
+        return diag(ctx, CGC_E_TARGET, (diag_info){.cure = "give a hardware description: cgc_hw_new"},
+                    "there is no target to compile for");
+    CGC_ENTER(ctx, CGC_E_NOMEM);
+    cgc_status s = compile_graph(graph, hw, module_name, build_path, &path);
+    CGC_LEAVE(ctx);
+    return s == CGC_OK ? run_open(ctx, path, out_program) : s;
+}
 
 cgc_status cgc_program_open(cgc_ctx *ctx, const char *source_path, cgc_program **out_program)
 {
