@@ -7,6 +7,7 @@ declared ones and whose outputs are the flattened results. torch evaluates opera
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -53,11 +54,11 @@ class Conversion:
         return argument
 
     def constant(self, tensor: torch.Tensor) -> Value:
-        """Return a graph constant; tensors that share their memory share it."""
-        tensor = tensor.detach()
-        key = (tensor.data_ptr(), tensor.dtype, tuple(tensor.shape), tensor.stride())
-        if tensor.numel() == 0 or key not in self._constants:
-            self._constants[key] = self.builder.constant(tensor.cpu().contiguous().numpy())
+        """Return a graph constant; tensors with the same type and bytes share one."""
+        array = tensor.detach().cpu().contiguous().numpy()
+        key = (array.dtype.name, array.shape, hashlib.sha256(array.data).digest())
+        if key not in self._constants:
+            self._constants[key] = self.builder.constant(array)
         return self._constants[key]
 
     def quantize(self, value: Value, quantization: Quantization, layer: str) -> Value:
