@@ -19,9 +19,13 @@ cgc_status pass_remove_dead(ir_graph *g)
         if (!used(g, g->nodes[i]))
             ir_remove(g, g->nodes[i]);
     size_t kept = 0;
-    for (size_t i = 0; i < g->n_constants; i++)
-        if (ir_use_count(g, g->constants[i]) > 0)
-            g->constants[kept++] = g->constants[i];
+    for (size_t i = 0; i < g->n_constants; i++) {
+        ir_value *v = g->constants[i];
+        if (ir_use_count(g, v) == 0)
+            continue;
+        v->index = (int32_t)kept;
+        g->constants[kept++] = v;
+    }
     g->n_constants = kept;
     ir_renumber(g);
     return CGC_OK;
