@@ -10,7 +10,9 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from opencgc._lib import encode, ffi, lib, text
 from opencgc.handles import Context, Handle
@@ -18,8 +20,6 @@ from opencgc.tensors import Tensors, TensorType, empty_like_types, order_inputs,
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import numpy as np
 
 DEFAULT_BUILD_PATH = "ccl_build"
 
@@ -64,6 +64,14 @@ class Report:
 
     def __str__(self) -> str:
         return self.text
+
+
+class LayerValue(NamedTuple):
+    """What a layer left in memory: its path, the value of the lowered graph, the row-major array."""
+
+    name: str
+    value: str
+    array: np.ndarray[Any, Any] | None  # None: this engine does not show the layer
 
 
 class ChimeraModule(Handle):
@@ -138,6 +146,28 @@ class ChimeraModule(Handle):
             )
         )
         return dict(zip(outputs, results, strict=True))
+
+    def layer_values(self, inputs: Mapping[str, Any], engine: str = "iss") -> list[LayerValue]:
+        """Run a traced build and return what each layer left in memory, in execution order."""
+        arrays = Tensors(order_inputs(inputs, self.inputs))
+        out = Tensors(empty_like_types(list(self.outputs.values())))
+        self.context.check(
+            lib.cgc_program_run_traced(
+                self.pointer, encode(engine), arrays.table, arrays.count, out.table, out.count
+            )
+        )
+        return [self._layer_value(i) for i in range(lib.cgc_program_layer_count(self.pointer))]
+
+    def _layer_value(self, i: int) -> LayerValue:
+        tensor = ffi.new("cgc_tensor *")
+        self.context.check(lib.cgc_program_layer_get(self.pointer, i, tensor))
+        name = text(lib.cgc_program_layer_name(self.pointer, i))
+        value = text(lib.cgc_program_layer_value(self.pointer, i))
+        if tensor.data == ffi.NULL:
+            return LayerValue(name, value, None)
+        kind = read_type(tensor)
+        data = np.frombuffer(ffi.buffer(tensor.data, tensor.bytes), kind.dtype)
+        return LayerValue(name, value, data.reshape(kind.shape).copy())
 
     def __repr__(self) -> str:
         return f"ChimeraModule('{self.source_path}')"

@@ -163,13 +163,16 @@ static cgc_status expect_layers(proof *f)
 
 /* ---- the first layer that differs ---- */
 
+/* What a layer should hold: a node's result or, after a change of layout, a graph input. NULL if unknown. */
 static const ir_tensor *expected_of(const proof *f, const run_layer *l)
 {
+    const ir_tensor *t = NULL;
     int64_t id;
-    if (l->value[0] != '%' || parse_i64(l->value + 1, &id) == 0 || id < 0 || id >= f->n_nodes)
-        return NULL;
-    const ir_tensor *t = &f->by_node[id];
-    return t->data && ir_type_equal(&t->type, &l->type) ? t : NULL;
+    if (l->value[0] == '%' && parse_i64(l->value + 1, &id) > 0 && id >= 0 && id < f->n_nodes)
+        t = &f->by_node[id];
+    for (int32_t i = 0; !t && i < f->p->n_inputs; i++)
+        t = strcmp(f->p->inputs[i].name, l->value) == 0 ? &f->inputs[i] : NULL;
+    return t && t->data && ir_type_equal(&t->type, &l->type) ? t : NULL;
 }
 
 static cgc_status blame_layer(proof *f, const char *engine, const char *traced_engine)
