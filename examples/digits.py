@@ -25,7 +25,7 @@ TRAIN, EPOCHS, BATCH = 4000, 7, 50
 
 
 def load_digits() -> tuple[torch.Tensor, torch.Tensor]:
-    """Return images float32 [5000, 3, 32, 32] and labels in a fixed random order; the last 1,000 are held out."""
+    """Return images [5000, 3, 32, 32] and labels, in a fixed random order; the last 1,000 are held out."""
     pixels, labels = mnist_data()
     order = np.random.default_rng(0).permutation(len(labels))
     images = torch.from_numpy(pixels[order].reshape(-1, 1, 28, 28).astype(np.float32) / 255)
