@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * conv2d_channel.c - convolution and dense with one output channel per PE: weights, bias and multiplier of the lane's
+ * channel in local memory, loaded one unit ahead; windows broadcast straight from the NHWC tensor in OCM. A sum that is
+ * too long for local memory is cut into parts, and the sums of a tile of pixels wait in local memory between them.
+ */
+#include "emit/epu/epu_emit.h"
+
+/* Units of a set. */
+static int32_t set_units(const epu_conv *c)
+{
+    return c->n_parts > 1 ? c->v.images * c->tiles * c->n_parts : 1;
+}
+
+static void put_load_piece(epu_emit *e, const epu_conv *c, int32_t first_piece)
+{
+    const int32_t n = c->sets_per_piece, units = set_units(c);
+    if (n == 0)
+        epu_line(e, "const uint32_t piece = %du + unit;", first_piece);
+    else if (c->sets > n)
+        epu_line(e, "const uint32_t piece = %du + unit / %du;", first_piece, n * units);
+    else
+        epu_line(e, "const uint32_t piece = %du;", first_piece);
+    epu_line(e, "const uint32_t w = pieces[piece].ocm%s;",
+             n > 1 ? arena_printf(e->a, " + set %% %du * %lldu", n, (long long)c->set_bytes) : "");
+}
+
+static void put_load_free(epu_emit *e, const epu_conv *c, int32_t units)
+{
+    const int32_t per_piece = c->sets_per_piece * set_units(c);
+    if (per_piece > 1 && per_piece < units)
+        epu_line(e, "if (unit %% %du == %du || unit == %du)", per_piece, per_piece - 1, units - 1);
+    else if (per_piece > 1)
+        epu_line(e, "if (unit == %du)", units - 1);
+    epu_line(e, "%sccl_post(CCL_ALD, E_FREE_ALD);", per_piece > 1 ? "    " : "");
+}
+
+/* Weights of one unit into its buffer; constants with the first unit of a set. */
+static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
+{
+    const epu_step *d = epu_of(s);
+    const int32_t units = set_units(c);
+    const bool uses_set = c->sets > 1;
+    epu_put_load_head(e, s, "", "unit");
+    epu_put_part_weights(e, c);
+    epu_put_block(e, "constant", EPU_CONST_BYTES, 1, EPU_CONST_BYTES, EPU_CONST_BYTES);
+    if (c->n_parts == 1)
+        epu_put_block(e, "row", c->row_bytes, 1, c->row_bytes, c->row_bytes);
+    else
+        epu_line(e, "const uint32_t k = unit %% %du;", c->n_parts);
+    if (uses_set)
+        epu_line(e, "const uint32_t set = unit%s;", units > 1 ? arena_printf(e->a, " / %du", units) : "");
+    put_load_piece(e, c, d->first_piece);
+    epu_put_channels_of(e, c, "lanes");
+    if (c->n_parts > 1)
+        epu_line(e, "const ccl_block row = {.lane_stride = (int32_t)rows[k].bytes, .rows = 1, .row_bytes = "
+                    "(int32_t)rows[k].bytes};");
+    const char *to = c->buffers == 2 ? arena_printf(e->a, "unit %% 2u * %du", c->part_bytes) : "0";
+    if (c->buffers == 2)
+        epu_put_wait_two_back(e, "ALD", "DONE", "done", "unit");
+    else
+        epu_line(e, "ccl_wait(CCL_ALD, E_DONE, s->done + unit);");
+    epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, piece + 1u);");
+    if (units > 1)
+        epu_line(e, "if (unit %% %du == 0)", units);
+    epu_line(e, "%sccl_ald(&constant, w, CCL_PAIR(%s, lanes));", units > 1 ? "    " : "",
+             uses_set ? arena_printf(e->a, "%du + set %% 2u * %du", c->lrm_const, EPU_CONST_BYTES)
+                      : arena_printf(e->a, "%d", c->lrm_const));
+    epu_line(e, "ccl_ald(&row, w + %s, CCL_PAIR(%s, lanes));",
+             c->n_parts > 1 ? "rows[k].at" : arena_printf(e->a, "%du", c->block * EPU_CONST_BYTES), to);
+    epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
+    put_load_free(e, c, d->units);
+    e->depth = 0;
+    epu_line(e, "}\n");
+}
+
+/* Multiply `no` pixels from p on; sums of the tile that begins at `first` wait in LRM between the parts. */
+static void put_multiply(epu_emit *e, const epu_conv *c, const char *no)
+{
+    const char *from = c->buffers == 2 ? arena_printf(e->a, "unit %% 2u * %du", c->part_bytes) : "0";
+    if (c->n_parts == 1) {
+        epu_line(e, "ccl_mac_window_first(&in, p, CCL_PAIR(%s, %s));", from, no);
+        return;
+    }
+    epu_begin(e, "if (k == 0)");
+    epu_line(e, "ccl_mac_window_first(&in, p, CCL_PAIR(%s, %s));", from, no);
+    e->depth--;
+    epu_begin(e, "} else");
+    epu_line(e, "ccl_acc_load(%du + 4u * (p - first), %s);", c->lrm_sums, no);
+    epu_line(e, "ccl_mac_window(&in, p, CCL_PAIR(%s, %s));", from, no);
+    epu_end(e);
+    epu_begin(e, "if (k < %du)", c->n_parts - 1);
+    epu_line(e, "ccl_acc_store(%du + 4u * (p - first), %s);", c->lrm_sums, no);
+    epu_line(e, "continue;");
+    epu_end(e);
+}
+
+static void put_result(epu_emit *e, const plan_step *s, const epu_conv *c, const char *no)
+{
+    const epu_view *v = &c->v;
+    const char *constant = c->sets > 1 ? arena_printf(e->a, "%du + set %% 2u * %du", c->lrm_const, EPU_CONST_BYTES)
+                                       : arena_printf(e->a, "%du", c->lrm_const);
+    epu_line(e, "const uint32_t to = %du + result %% 2u * %du;", c->lrm_out, c->out_bytes);
+    epu_line(e, "const ccl_block out = {.lane_stride = 1, .rows = (int32_t)%s, .row_bytes = 1, .row_stride = %lld};", no,
+             (long long)v->out_pixel);
+    epu_line(e, "if (result > 1u) /* the result before the last has left its buffer */");
+    epu_line(e, "    ccl_wait(CCL_ARR, E_STORED, s->stored + result - 1u);");
+    epu_line(e, "ccl_rqs_lane(%s, CCL_PAIR(to, %s), %s);", constant, no, epu_clamp(e, s->node));
+    epu_line(e, "ccl_post(CCL_ARR, E_READY);");
+    epu_line(e, "ccl_wait(CCL_AST, E_READY, s->ready + ++result);");
+    epu_line(e, "ccl_ast(&out, %s%s%s%s, CCL_PAIR(to, lanes));", epu_address(e, epu_output(s)),
+             epu_term(e, "image", v->images, v->out_image), epu_term(e, "p", 2, v->out_pixel), epu_set_channel(e, c));
+    epu_line(e, "ccl_post(CCL_AST, E_STORED);");
+}
+
+/* The pixels of a tile, `run` at a time. */
+static void put_pixels(epu_emit *e, const plan_step *s, const epu_conv *c)
+{
+    const bool tiled = c->n_parts > 1 && c->tiles > 1;
+    const int32_t pixels = c->v.pixels;
+    const bool exact = (tiled ? c->tile : pixels) % c->run == 0 && (!tiled || pixels % c->tile == 0);
+    const char *no = exact ? arena_printf(e->a, "%du", c->run) : "no";
+    const char *end = arena_printf(e->a, "%du", pixels);
+    if (tiled) {
+        epu_put_lanes(e, "pixels", pixels, "first", c->tile);
+        end = "first + pixels";
+    }
+    epu_begin(e, "for (uint32_t p = %s; p < %s; p += %du)", c->n_parts > 1 ? "first" : "0", end, c->run);
+    epu_line(e, "weights_ahead(s, ++at);");
+    if (!exact)
+        epu_line(e, "const uint32_t no = %s - p < %du ? %s - p : %du;", end, c->run, end, c->run);
+    put_multiply(e, c, no);
+    put_result(e, s, c, no);
+    epu_end(e);
+}
+
+static void put_unit_begin(epu_emit *e, const plan_step *s, const epu_conv *c)
+{
+    const epu_step *d = epu_of(s);
+    epu_line(e, "uint32_t at = %du + unit * %du;", d->first_tick + 1, d->ticks);
+    epu_line(e, "weights_ahead(s, at);");
+    if (c->buffers == 2) {
+        epu_line(e, "if (unit + 1u < %du)", d->units);
+        epu_line(e, "    %s_load(s, unit + 1u);", s->function);
+    }
+    epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + unit + 1u);");
+}
+
+static void put_unit_end(epu_emit *e, const plan_step *s, const epu_conv *c)
+{
+    epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
+    epu_line(e, "unit++;");
+    if (c->buffers == 1) {
+        epu_line(e, "if (unit < %du)", epu_of(s)->units);
+        epu_line(e, "    %s_load(s, unit);", s->function);
+    }
+}
+
+static const char *lrm_text(epu_emit *e, const epu_conv *c)
+{
+    str t;
+    str_init(&t, e->a);
+    str_printf(&t, "%d x %d bytes of weights at 0, bias and multiplier at %d", c->buffers, c->part_bytes, c->lrm_const);
+    if (c->n_parts > 1)
+        str_printf(&t, ", sums at %d", c->lrm_sums);
+    str_printf(&t, ", 2 x %d bytes of results at %d", c->out_bytes, c->lrm_out);
+    return t.data;
+}
+
+/* One part: a unit is a set, with all images and pixels. */
+static void put_whole(epu_emit *e, const plan_step *s, const epu_conv *c)
+{
+    put_unit_begin(e, s, c);
+    epu_loop(e, "image", c->v.images);
+    epu_put_part_window(e, s, c, "in.");
+    put_pixels(e, s, c);
+    epu_loop_end(e, c->v.images);
+    put_unit_end(e, s, c);
+}
+
+/* Several parts: a unit is one part of one tile of pixels. */
+static void put_by_parts(epu_emit *e, const plan_step *s, const epu_conv *c)
+{
+    epu_loop(e, "image", c->v.images);
+    epu_loop(e, "tile", c->tiles);
+    epu_line(e, "const uint32_t first = %s;", c->tiles > 1 ? arena_printf(e->a, "tile * %du", c->tile) : "0");
+    epu_loop(e, "k", c->n_parts);
+    put_unit_begin(e, s, c);
+    epu_put_part_window(e, s, c, "in.");
+    put_pixels(e, s, c);
+    put_unit_end(e, s, c);
+    epu_loop_end(e, c->n_parts);
+    epu_loop_end(e, c->tiles);
+    epu_loop_end(e, c->v.images);
+}
+
+cgc_status epu_put_conv2d_channel(epu_emit *e, const plan_step *s)
+{
+    const epu_step *d = epu_of(s);
+    const epu_conv *c = &d->u.conv;
+    epu_put_comment(e, s, lrm_text(e, c));
+    put_load(e, s, c);
+    epu_put_head(e, s);
+    epu_put_part_table(e, c);
+    epu_put_window(e, s, &c->v, 1, c->v.cin, (int32_t)ir_int(s->node, "x_zero_point"));
+    epu_line(e, "uint32_t unit = 0, result = 0;");
+    epu_put_start(e, s, true);
+    epu_line(e, "%s_load(s, 0);", s->function);
+    epu_loop(e, "set", c->sets);
+    if (c->v.groups > 1)
+        epu_line(e, "const uint32_t group = set%s;", c->blocks > 1 ? arena_printf(e->a, " / %du", c->blocks) : "");
+    epu_put_channels_of(e, c, "lanes");
+    if (c->n_parts == 1)
+        put_whole(e, s, c);
+    else
+        put_by_parts(e, s, c);
+    epu_loop_end(e, c->sets);
+    epu_put_end(e, s, &(epu_posts){.loaded = "unit", .done = "unit", .ready = "result", .stored = "result"});
+    return CGC_OK;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * text.c - the pieces of C that the functions of the EPU program share: lines and loops, addresses, descriptors, and how
+ * every layer begins and ends.
+ */
+#include "emit/epu/epu_emit.h"
+
+#include <stdio.h>
+
+/* ---- lines ---- */
+
+static void put_indent(epu_emit *e)
+{
+    for (int32_t i = 0; i < e->depth; i++)
+        str_put(e->c, "    ");
+}
+
+static void put_va(epu_emit *e, const char *fmt, va_list args)
+{
+    char text[1024];
+    const int n = vsnprintf(text, sizeof text, fmt, args);
+    str_putn(e->c, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+void epu_line(epu_emit *e, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    put_indent(e);
+    put_va(e, fmt, args);
+    va_end(args);
+    str_put(e->c, "\n");
+}
+
+void epu_begin(epu_emit *e, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    put_indent(e);
+    put_va(e, fmt, args);
+    va_end(args);
+    str_put(e->c, " {\n");
+    e->depth++;
+}
+
+void epu_end(epu_emit *e)
+{
+    e->depth--;
+    epu_line(e, "}");
+}
+
+void epu_loop(epu_emit *e, const char *name, int64_t count)
+{
+    if (count > 1)
+        epu_begin(e, "for (uint32_t %s = 0; %s < %lldu; %s++)", name, name, (long long)count, name);
+}
+
+void epu_loop_end(epu_emit *e, int64_t count)
+{
+    if (count > 1)
+        epu_end(e);
+}
+
+const char *epu_term(epu_emit *e, const char *name, int64_t count, int64_t times)
+{
+    if (count <= 1 || times == 0)
+        return "";
+    if (times == 1)
+        return arena_printf(e->a, " + %s", name);
+    return arena_printf(e->a, " + %s * %lldu", name, (long long)times);
+}
+
+/* ---- addresses and descriptors ---- */
+
+uint32_t epu_address_of(const epu_emit *e, const plan_buffer *b)
+{
+    switch (b->space) {
+    case PLAN_INPUT:
+        return e->map.inputs[b->index];
+    case PLAN_OUTPUT:
+        return e->map.outputs[b->index];
+    default:
+        return 0x10000000u + (uint32_t)b->offset;
+    }
+}
+
+const char *epu_address(epu_emit *e, const plan_buffer *b)
+{
+    const uint32_t at = epu_address_of(e, b);
+    const bool ddr = at >= 0x40000000u;
+    return arena_printf(e->a, "CCL_%s_BASE + %luu", ddr ? "DDR" : "OCM",
+                        (unsigned long)(at - (ddr ? 0x40000000u : 0x10000000u)));
+}
+
+void epu_put_lanes(epu_emit *e, const char *name, int64_t total, const char *first, int64_t most)
+{
+    if (total <= most)
+        epu_line(e, "const uint32_t %s = %lldu;", name, (long long)total);
+    else if (total % most == 0)
+        epu_line(e, "const uint32_t %s = %lldu;", name, (long long)most);
+    else
+        epu_line(e, "const uint32_t %s = %lldu - %s < %lldu ? %lldu - %s : %lldu;", name, (long long)total, first,
+                 (long long)most, (long long)total, first, (long long)most);
+}
+
+void epu_put_block(epu_emit *e, const char *name, int64_t lane_stride, int64_t rows, int64_t row_bytes,
+                   int64_t row_stride)
+{
+    epu_line(e, "static const ccl_block %s = {.lane_stride = %lld, .rows = %lld, .row_bytes = %lld, .row_stride = %lld};",
+             name, (long long)lane_stride, (long long)rows, (long long)row_bytes, (long long)row_stride);
+}
+
+void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, int32_t run, int32_t c, int32_t fill)
+{
+    epu_line(e, "ccl_window in = {.base = %s, .h = %d, .w = %d,", epu_address(e, epu_input(s, 0)), v->h, v->w);
+    epu_line(e, "                 .pixel_bytes = %lld, .row_bytes = %lld, .stride_y = %d, .stride_x = %d,",
+             (long long)v->in_pixel, (long long)v->in_row, v->stride_h, v->stride_w * run);
+    epu_line(e, "                 .pad_y = %d, .pad_x = %d, .dil_y = %d, .dil_x = %d, .kh = %d, .kw = %d,", v->pad_top,
+             v->pad_left, v->dil_h, v->dil_w, v->kh, v->kw + (run - 1) * v->stride_w);
+    epu_line(e, "                 .c = %d, .fill = %d, .ow = %d};", c, fill, v->ow / run);
+}
+
+const char *epu_clamp(epu_emit *e, const ir_node *n)
+{
+    return arena_printf(e->a, "CCL_CLAMP(%d, %d, %d)", (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"),
+                        (int)ir_int(n, "clamp_max"));
+}
+
+/* ---- layers ---- */
+
+static void put_type(epu_emit *e, const ir_type *t)
+{
+    str_printf(e->c, "%s [", ir_dtype_name(t->dtype));
+    for (int32_t i = 0; i < t->rank; i++)
+        str_printf(e->c, "%s%lld", i ? ", " : "", (long long)t->dims[i]);
+    str_put(e->c, "]");
+}
+
+static void put_window_text(epu_emit *e, const plan_step *s)
+{
+    plan_window w;
+    if (!plan_window_of(s, &w) || (w.kh == 1 && w.kw == 1 && w.stride_h == 1 && w.stride_w == 1))
+        return;
+    str_printf(e->c, ", window %d x %d, stride %d x %d, padding %d %d %d %d", w.kh, w.kw, w.stride_h, w.stride_w, w.pad[0],
+               w.pad[1], w.pad[2], w.pad[3]);
+    if (w.dil_h != 1 || w.dil_w != 1)
+        str_printf(e->c, ", dilation %d x %d", w.dil_h, w.dil_w);
+    if (w.groups != 1)
+        str_printf(e->c, ", %d groups", w.groups);
+}
+
+void epu_put_comment(epu_emit *e, const plan_step *s, const char *lrm)
+{
+    static const char *const names[] = {
+#define MAPPING(name, op, unit, meaning) #name ": " meaning,
+#include "plan/mappings.def"
+#undef MAPPING
+        "scalar core"};
+    const plan_buffer *x = s->inputs[0] ? s->inputs[0] : s->inputs[1];
+    str_printf(e->c, "\n/* Layer %d, %s: %s\n * ", s->layer, emit_comment(e->a, s->name),
+               s->node ? s->node->op->name : "relayout");
+    if (x && x->value) {
+        put_type(e, &x->value->type);
+        str_put(e->c, " -> ");
+    }
+    put_type(e, &s->output->value->type);
+    put_window_text(e, s);
+    str_printf(e->c, "\n * %s", names[s->mapping]);
+    if (s->text[0])
+        str_printf(e->c, "\n * %s", s->text);
+    if (lrm[0])
+        str_printf(e->c, "\n * LRM: %s", lrm);
+    str_put(e->c, " */\n");
+}
+
+void epu_put_load_head(epu_emit *e, const plan_step *s, const char *more, const char *unit)
+{
+    epu_line(e, "static void %s_load(const state *s, %suint32_t %s)", s->function, more, unit);
+    str_put(e->c, "{\n");
+    e->depth = 1;
+}
+
+void epu_put_head(epu_emit *e, const plan_step *s)
+{
+    epu_line(e, "static void %s(state *s)", s->function);
+    str_put(e->c, "{\n");
+    e->depth = 1;
+}
+
+void epu_put_wait_two_back(epu_emit *e, const char *queue, const char *event, const char *base, const char *unit)
+{
+    epu_line(e, "if (%s > 1u)", unit);
+    epu_line(e, "    ccl_wait(CCL_%s, E_%s, s->%s + %s - 1u);", queue, event, base, unit);
+}
+
+static void put_stage_in(epu_emit *e, const plan_step *s, int32_t k)
+{
+    const plan_buffer *from = s->inputs[k], *to = epu_of(s)->stage_in[k];
+    epu_line(e, "/* Operand %d lies in DDR. */", k);
+    epu_line(e, "static const ccl_dma stage_%d = {.dst = %s, .src = %s, .n0 = %lldu, .n1 = 1, .n2 = 1};", k,
+             epu_address(e, to), epu_address(e, from), (long long)from->bytes);
+    if (e->step > 0)
+        epu_line(e, "ccl_wait(CCL_DMI, E_LAYER, %du); /* nothing uses that part of OCM any more */", e->step);
+    epu_line(e, "ccl_dmi(&stage_%d);", k);
+    epu_line(e, "ccl_post(CCL_DMI, E_STAGED);");
+    epu_line(e, "s->staged++;");
+}
+
+void epu_put_start(epu_emit *e, const plan_step *s, bool by_arr)
+{
+    const epu_step *d = epu_of(s);
+    bool staged = false;
+    epu_line(e, "ccl_mark(%d);", s->layer);
+    epu_line(e, "weights_ahead(s, %du);", d->first_tick);
+    for (int32_t k = 0; k < 2; k++) {
+        if (!d->stage_in[k])
+            continue;
+        put_stage_in(e, s, k);
+        staged = true;
+    }
+    for (int32_t q = 0; q < (by_arr ? 2 : 1); q++) {
+        const char *queue = q ? "ARR" : "ALD";
+        if (e->step > 0)
+            epu_line(e, "ccl_wait(CCL_%s, E_LAYER, %du);%s", queue, e->step,
+                     q ? "" : " /* the layer before is complete in OCM */");
+        if (staged)
+            epu_line(e, "ccl_wait(CCL_%s, E_STAGED, s->staged);", queue);
+    }
+}
+
+static void put_posts(epu_emit *e, const char *name, const char *count)
+{
+    if (count)
+        epu_line(e, "s->%s += %s;", name, count);
+}
+
+void epu_put_end(epu_emit *e, const plan_step *s, const epu_posts *posts)
+{
+    const epu_step *d = epu_of(s);
+    put_posts(e, "loaded", posts->loaded);
+    put_posts(e, "done", posts->done);
+    put_posts(e, "ready", posts->ready);
+    put_posts(e, "stored", posts->stored);
+    if (d->stage_out) {
+        epu_line(e, "static const ccl_dma result = {.dst = %s, .src = %s, .n0 = %lldu, .n1 = 1, .n2 = 1};",
+                 epu_address(e, s->output), epu_address(e, d->stage_out), (long long)s->output->bytes);
+        epu_line(e, "ccl_wait(CCL_DMO, E_STORED, s->stored);");
+        epu_line(e, "ccl_dmo(&result);");
+        epu_line(e, "ccl_post(CCL_DMO, E_WRITTEN);");
+        epu_line(e, "ccl_wait(CCL_AST, E_WRITTEN, ++s->written);");
+    }
+    epu_line(e, "ccl_post(CCL_AST, E_LAYER);");
+    e->depth = 0;
+    epu_line(e, "}");
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * epu_pool.c - max and average pooling on the array. A lane takes `run` output pixels side by side (their windows
+ * overlap, so they are loaded once) and a slice of the channels. An average over whole images instead gives each lane
+ * a channel and multiplies the pixels by ones, which sums any number of them.
+ */
+#include "plan/epu.h"
+
+enum { SCALAR_TILE = 90, SCALAR_OP = 25 /* scalar cycles per tile and per array operation */ };
+
+static int32_t padded(const cgc_hw *hw, int64_t bytes)
+{
+    return (int32_t)(epu_ceil(bytes, hw->macs_per_pe) * hw->macs_per_pe);
+}
+
+/* Columns of the input under `run` output pixels. */
+static int32_t columns(const epu_view *v, int32_t run)
+{
+    return (run - 1) * v->stride_w + v->kw;
+}
+
+static int64_t pool_cycles(const cgc_hw *hw, const epu_view *v, bool max, epu_pool *f)
+{
+    const int64_t pes = hw_pes(hw), lanes = epu_min(f->blocks, pes), taps = (int64_t)v->kh * v->kw;
+    const int64_t load = epu_port_cycles(hw, lanes * v->kh * columns(v, f->run) * f->slice);
+    const int64_t store = epu_port_cycles(hw, lanes * f->run * f->slice);
+    const int64_t ops = max ? 1 : epu_ceil(f->slice, hw->num_acc);
+    const int64_t s = hw->unit_overhead;
+    const int64_t one = ops * s + epu_ceil(f->slice * taps, hw->alu_lanes) + (max ? 0 : ops * s + f->slice);
+    const int64_t scalar = SCALAR_TILE + f->run * ops * SCALAR_OP * (max ? 1 : 2);
+    const int64_t tile = epu_max(epu_max(load + store, f->run * one), scalar);
+    return (int64_t)v->images * f->slices * epu_ceil(f->blocks, pes) * tile;
+}
+
+static bool pool_fits(const cgc_hw *hw, const epu_view *v, epu_pool *f)
+{
+    f->win_bytes = v->kh * padded(hw, (int64_t)columns(v, f->run) * f->slice);
+    f->out_bytes = f->run * f->slice;
+    return 2 * (int64_t)f->win_bytes + 2 * (int64_t)f->out_bytes + 2 * EPU_CONST_BYTES + 8 <= hw->lrm_size;
+}
+
+/* Tries every run that divides a row and every slice that divides the channels. */
+static int64_t best_pool(const cgc_hw *hw, const epu_view *v, bool max, bool runs, epu_pool *out)
+{
+    int64_t best = -1;
+    for (int32_t run = 1; run <= (runs ? v->ow : 1); run++) {
+        if (v->ow % run)
+            continue;
+        for (int32_t slices = 1; slices <= v->cin; slices++) {
+            if (v->cin % slices)
+                continue;
+            epu_pool f = {.run = run, .slice = v->cin / slices, .slices = slices};
+            f.blocks = v->pixels / run;
+            if (!pool_fits(hw, v, &f))
+                continue;
+            const int64_t cycles = pool_cycles(hw, v, max, &f);
+            if (best >= 0 && cycles >= best)
+                continue;
+            best = cycles;
+            *out = f;
+        }
+    }
+    return best;
+}
+
+/* Cells that the divisor of output pixel (oy, ox) counts. */
+static int32_t window_count(const plan_step *s, const plan_window *w, int32_t oy, int32_t ox)
+{
+    const ir_node *n = s->node;
+    if (ir_int(n, "divisor_override") > 0)
+        return (int32_t)ir_int(n, "divisor_override");
+    const bool pad = ir_bool(n, "count_include_pad");
+    const int32_t y0 = oy * w->stride_h - w->pad[0], x0 = ox * w->stride_w - w->pad[1];
+    const int32_t top = pad ? -w->pad[0] : 0, left = pad ? -w->pad[1] : 0;
+    const int32_t bottom = w->in.h + (pad ? w->pad[2] : 0), right = w->in.w + (pad ? w->pad[3] : 0);
+    const int32_t y1 = epu_min(y0 + w->kh, bottom), x1 = epu_min(x0 + w->kw, right);
+    return (y1 - (y0 > top ? y0 : top)) * (x1 - (x0 > left ? x0 : left));
+}
+
+float epu_average_multiplier(const plan_step *s, int32_t pixel)
+{
+    plan_window w;
+    if (!plan_window_of(s, &w))
+        return 0.0f;
+    const float count = (float)window_count(s, &w, pixel / w.out.w, pixel % w.out.w);
+    const float scale = ir_float(s->node, "x_scale") / count;
+    return scale / ir_float(s->node, "y_scale");
+}
+
+static bool counts_vary(const plan_step *s, const plan_window *w)
+{
+    const int32_t first = window_count(s, w, 0, 0);
+    for (int32_t y = 0; y < w->out.h; y++)
+        for (int32_t x = 0; x < w->out.w; x++)
+            if (window_count(s, w, y, x) != first)
+                return true;
+    return false;
+}
+
+static bool is_global(const plan_window *w)
+{
+    return w->out.h == 1 && w->out.w == 1 && w->kh == w->in.h && w->kw == w->in.w && w->pad[0] == 0 && w->pad[1] == 0;
+}
+
+static void plan_global(plan *p, const plan_window *w, epu_step *e)
+{
+    const cgc_hw *hw = &p->hw;
+    epu_pool *f = &e->u.pool;
+    const int32_t most = (hw->lrm_size - 32) / 2 / hw->macs_per_pe * hw->macs_per_pe;
+    f->global = true;
+    f->taps = w->in.h * w->in.w;
+    f->parts = (int32_t)epu_ceil(f->taps, most);
+    f->part = padded(hw, epu_ceil(f->taps, f->parts));
+    f->parts = (int32_t)epu_ceil(f->taps, f->part);
+    f->run = 1;
+    f->slice = epu_min(w->in.c, hw_pes(hw)); /* channels at a time */
+    f->slices = (int32_t)epu_ceil(w->in.c, f->slice);
+    f->n_consts = 1;
+    f->lrm_in = 0;
+    f->lrm_const = (int32_t)epu_ceil(2 * (int64_t)f->part, 8) * 8;
+    f->lrm_out = f->lrm_const + EPU_CONST_BYTES;
+    f->out_bytes = 1;
+    e->units = w->in.n * f->slices * f->parts;
+    e->ticks = 1;
+    e->cycles = e->units * epu_max(epu_port_cycles(hw, (int64_t)f->slice * f->part), SCALAR_TILE);
+}
+
+const char *epu_plan_pool(plan *p, const plan_step *s, int64_t room, epu_step *e)
+{
+    const cgc_hw *hw = &p->hw;
+    const bool max = op_is(s->node, OP_max_pool2d);
+    plan_window w;
+    epu_view v;
+    if (max && s->output->dtype != IR_int8)
+        return "float32 layer";
+    if (!plan_window_of(s, &w) || !epu_view_of(s, &v))
+        return "has no windows";
+    epu_pool *f = &e->u.pool;
+    /* The smallest LRM holds two steps and the constants. */
+    if (!max && is_global(&w) && hw->lrm_size >= 2 * hw->macs_per_pe + 48) {
+        plan_global(p, &w, e);
+        f->v = v;
+        return NULL;
+    }
+    const bool vary = !max && counts_vary(s, &w);
+    const int64_t best = best_pool(hw, &v, max, v.dil_w == 1 && !vary, f);
+    if (best < 0)
+        return arena_printf(p->arena, "a window of one channel needs %d bytes of LRM twice, the array has %d",
+                            v.kh * padded(hw, v.kw), hw->lrm_size);
+    f->v = v;
+    f->counts_vary = vary;
+    f->n_consts = vary ? v.pixels : 1;
+    if (!max && (int64_t)f->n_consts * EPU_CONST_BYTES > room)
+        return "the divisors of its windows do not fit OCM";
+    f->tiles = (int32_t)epu_ceil(f->blocks, hw_pes(hw));
+    f->lrm_in = 0;
+    f->lrm_const = (int32_t)epu_ceil(2 * (int64_t)f->win_bytes, 8) * 8;
+    f->lrm_out = f->lrm_const + 2 * EPU_CONST_BYTES;
+    e->units = v.images * f->slices * f->tiles;
+    e->ticks = 1;
+    e->cycles = best;
+    return NULL;
+}
+
+const char *epu_text_other(plan *p, const plan_step *s)
+{
+    const epu_step *e = epu_of(s);
+    switch (s->mapping) {
+    case PLAN_MAP_add:
+    case PLAN_MAP_table:
+        return arena_printf(p->arena, "%d tiles, %lld lanes of %d elements", e->u.flat.tiles,
+                            (long long)e->u.flat.lanes, e->u.flat.block);
+    case PLAN_MAP_quantize:
+    case PLAN_MAP_dequantize:
+        return arena_printf(p->arena, "%d stages of %d pixels, %d channels per lane", e->units,
+                            e->u.planes.stage, e->u.planes.slice);
+    case PLAN_MAP_max_pool2d:
+    case PLAN_MAP_avg_pool2d:
+        if (e->u.pool.global)
+            return arena_printf(p->arena, "%d x %d channels, %d parts of %d pixels", e->u.pool.slices,
+                                e->u.pool.slice, e->u.pool.parts, e->u.pool.part);
+        return arena_printf(p->arena, "%d tiles, %d pixels of %d channels per lane", e->units, e->u.pool.run,
+                            e->u.pool.slice);
+    default:
+        return "";
+    }
+}
