@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Python binding opencgc._cgc: cffi in API mode over include/cgc.h, one abi3 module for every Python >= 3.10.
 # The declarations are the part of the header between its two cffi markers: there is no second copy.
-find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
+find_package(Python 3.10 COMPONENTS Interpreter Development.Module)
+if(NOT Python_Development.Module_FOUND)
+  message(FATAL_ERROR "the Python module needs Python.h of Python 3.10 or later: ${Python_EXECUTABLE} comes without it "
+                      "(Debian and Ubuntu: the package python3-dev; Pythons of pyenv, conda and python.org have it)")
+endif()
 
 set(CGC_HEADER ${CMAKE_CURRENT_SOURCE_DIR}/include/cgc.h)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CGC_HEADER})
