@@ -15,8 +15,9 @@ from quadric_pyquant.nodes import is_sum, operator_name
 from quadric_pyquant.tracing import is_torch_layer, trace_alone
 
 _FRESH = frozenset(
-    "add sub mul truediv div matmul bmm cat conv2d linear sigmoid tanh relu gelu silu softmax avg_pool2d "
-    "adaptive_avg_pool2d mean interpolate pad".split()
+    {"add", "sub", "mul", "truediv", "div", "matmul", "bmm", "cat", "mean", "interpolate", "pad"}
+    | {"conv2d", "linear", "avg_pool2d", "adaptive_avg_pool2d"}
+    | {"sigmoid", "tanh", "relu", "gelu", "silu", "softmax"}
 )
 _ALIASING_LAYERS = (nn.Identity, nn.Flatten, nn.Unflatten, _DropoutNd)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers of int8 quantization on the PyTorch side: parameters from ranges, weights from float weights.
 
-Nothing here computes an activation of the integer path: that is the C kernels' part (ops.py). Rounding is the
-document's (docs/numerics.md, rule 2): true division, ties to even, clamp. Weights are symmetric in [-127, 127].
+Nothing here computes an activation of the integer path: that is the C kernels' part (ops.py). Rounding is
+the document's (docs/numerics.md, rule 2): true division, ties to even, clamp. Weights are symmetric in
+[-127, 127].
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ W_MAX = 127
 INT32_MAX = 2**31 - 1
 BIAS_MAX = 2**30  # leaves half of the accumulator to the products
 F32_NORMAL = 2.0**-126
-ZERO_CHANNEL_M = 2.0**-16  # multiplier of a channel without weights: its bias keeps 16 bits below an output step
+ZERO_CHANNEL_M = (
+    2.0**-16
+)  # multiplier of a channel without weights: its bias keeps 16 bits below an output step
 UNSCALED_BIAS = 2.0**24
 
 Floats = NDArray[np.floating[Any]]
@@ -123,4 +126,3 @@ def freeze_weight(
         None if bias is None else bias_q.astype(np.int32),
         w_scale if per_channel else w_scale[0],
     )
-

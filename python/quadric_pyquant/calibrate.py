@@ -10,14 +10,15 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+from collections.abc import Sized
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
-from opencgc.errors import ArgumentError, QuantizationError
 from torch import nn
 from tqdm import tqdm
 
+from opencgc.errors import ArgumentError, QuantizationError
 from quadric_pyquant.flow import Dataflow, Recorder
 from quadric_pyquant.modules import QAvgPool2d, QuantModule
 from quadric_pyquant.modules.base import Role
@@ -34,15 +35,18 @@ _CALLS_DIFFER = 4.0  # ranges of two calls of one layer that differ more than th
 def run_calibration(
     model: nn.Module, loader: Iterable[Any], num_batches: int | None = None, *, progress: bool = True
 ) -> int:
-    """Measure the ranges of all values over the loader's batches (at most num_batches); return how many were used.
+    """Measure the ranges of all values over the loader's batches; return how many batches were used.
 
-    A batch is a tensor, a tuple or list (inputs first: extra elements such as labels are ignored) or a dict (keys
-    are forward's parameter names; others are ignored). Progress is shown on stderr. A later call starts afresh.
+    At most num_batches are used. A batch is a tensor, a tuple or list (inputs first: extra elements such as
+    labels are ignored) or a dict (keys are forward's parameter names; others are ignored). Progress is shown
+    on stderr. A later call starts afresh.
     """
     require_eval(model, "run_calibration")
     layers = quantized_layers(model)
     if num_batches is not None and num_batches <= 0:
-        raise ArgumentError("num_batches is unusable", setting="num_batches", found=num_batches, wanted="at least 1")
+        raise ArgumentError(
+            "num_batches is unusable", setting="num_batches", found=num_batches, wanted="at least 1"
+        )
     if isinstance(loader, torch.Tensor):
         raise ArgumentError(
             "the loader is a tensor",
@@ -81,11 +85,13 @@ def quantized_layers(model: nn.Module) -> dict[str, QuantModule]:
 def _observe(
     model: nn.Module, loader: Iterable[Any], num_batches: int | None, *, progress: bool
 ) -> tuple[int, Dataflow]:
-    total = len(loader) if hasattr(loader, "__len__") else None
+    total = len(loader) if isinstance(loader, Sized) else None
     if num_batches is not None:
         total = num_batches if total is None else min(total, num_batches)
     flow, used = None, 0
-    bar = tqdm(islice(loader, num_batches), "calibration", total, file=sys.stderr, disable=not progress, unit="batch")
+    bar = tqdm(
+        islice(loader, num_batches), "calibration", total, file=sys.stderr, disable=not progress, unit="batch"
+    )
     with torch.no_grad():
         for batch in bar:
             args, kwargs = model_inputs(model, batch)
@@ -129,11 +135,15 @@ def model_inputs(model: nn.Module, batch: Any) -> tuple[list[Any], dict[str, Any
     return [_to_tensor(item, anchor) for item in batch[:count]], {}
 
 
-def _named_inputs(batch: dict[str, Any], names: list[str], like: torch.Tensor) -> tuple[list[Any], dict[str, Any]]:
+def _named_inputs(
+    batch: dict[str, Any], names: list[str], like: torch.Tensor
+) -> tuple[list[Any], dict[str, Any]]:
     known = {name: _to_tensor(value, like) for name, value in batch.items() if name in names}
     if known:
         return [], known
-    tensors = [v for v in batch.values() if isinstance(v, torch.Tensor) and v.is_floating_point() and v.dim() > 1]
+    tensors = [
+        v for v in batch.values() if isinstance(v, torch.Tensor) and v.is_floating_point() and v.dim() > 1
+    ]
     if len(tensors) == 1:
         return [_to_tensor(tensors[0], like)], {}
     raise ArgumentError(
@@ -180,9 +190,9 @@ def _finish(layers: dict[str, QuantModule], flow: Dataflow) -> None:
         is_float = isinstance(layer, QAvgPool2d) and layer in parameters.float_pools
         layer.end_observation(Role.FLOAT32 if is_float else Role.INT8)
     if unused:
-        warn(f"calibration never reached layers {', '.join(unused)}: they have no ranges and must not be called")
+        warn(f"calibration never reached layers {', '.join(unused)}: without ranges they cannot run")
     if dead:
-        warn(f"calibration saw only zeros at the input of layers {', '.join(dead)}: is the data representative?")
+        warn(f"calibration saw only zeros at an input of layers {', '.join(dead)}: is the data typical?")
 
 
 def _check_finite(name: str, layer: QuantModule, port: str, seen: tuple[float, float]) -> None:

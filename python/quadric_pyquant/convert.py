@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from opencgc.errors import QuantizationError, TensorTypeError
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.utils import parametrize
 
+from opencgc.errors import QuantizationError, TensorTypeError
 from quadric_pyquant.modules import FLOAT, QUANTIZED, Add, FloatAffine, FloatModule, QuantModule
 from quadric_pyquant.notes import warn
 from quadric_pyquant.rewrite import Report, clone_sharing, restructure
@@ -45,7 +45,7 @@ _NAMED_AT_MOST = 12
 
 
 def generate_quant_config(model: nn.Module) -> dict[str, Any]:
-    """Return {"defaults": settings, "layers": {layer name: {}}} for the layers that quantize_model would make.
+    """Return {"defaults": settings, "layers": {name: {}}} for the layers that quantize_model would make.
 
     An entry under "layers" takes the same keys as "defaults" and wins over them; a name of a block holds for
     everything inside.
@@ -80,7 +80,8 @@ def quantize_model(model: nn.Module, config: Mapping[str, Any] | None = None) ->
     for name, module in layers:
         _adopt(module, name, settings)
     for name, module in named_layers(model):
-        if isinstance(module, _BatchNorm) and getattr(module, "fold_refused", "") and module.running_mean is not None:
+        refused = isinstance(module, _BatchNorm) and hasattr(module, "fold_refused")
+        if refused and module.running_mean is not None:
             FloatAffine.adopt(module, name, settings.of(name))
     _warn_of_rest(report, untouched)
     return model
@@ -90,9 +91,10 @@ def _kind(module: nn.Module) -> type[nn.Module] | None:
     """Return the key of a float layer in QUANTIZED, None if it is not one."""
     for kind in QUANTIZED:
         if isinstance(module, kind) and type(module).forward is kind.forward:
-            own_convolution = getattr(type(module), "_conv_forward", None) is not getattr(kind, "_conv_forward", None)
+            inner: list[Any] = [getattr(cls, "_conv_forward", None) for cls in (type(module), kind)]
             # nn.MultiheadAttention reads the weight of this Linear and never calls it.
-            return None if own_convolution or isinstance(module, NonDynamicallyQuantizableLinear) else kind
+            uncalled = isinstance(module, NonDynamicallyQuantizableLinear)
+            return None if inner[0] is not inner[1] or uncalled else kind
     return None
 
 
@@ -104,7 +106,7 @@ def _adopt(module: nn.Module, name: str, settings: Settings) -> None:
         FLOAT[kind].adopt(module, name, own)
         return
     if not own["quantize"] and settings.layers.get(name, {}).get("quantize") is False:
-        warn(f"layer '{name}': an average pool takes the precision of the layers around it; 'quantize' is ignored")
+        warn(f"layer '{name}': an average pool is as precise as the layers around it; 'quantize' is ignored")
     QUANTIZED[kind].adopt(module, name, own)
 
 
@@ -123,55 +125,51 @@ def _refuse_second_time(model: nn.Module) -> None:
 
 
 def _check_layer(module: nn.Module, name: str) -> None:
-    """Raise on a layer whose weights cannot be read as float32; bake weights that are computed."""
+    """Raise on a layer whose weights are not float32 parameters; bake weights of a parametrization."""
     if _kind(module) is None and not parametrize.is_parametrized(module):
         return
     if parametrize.is_parametrized(module):
-        for tensor in list(module.parametrizations):  # type: ignore[union-attr,arg-type]
+        for tensor in list(module.parametrizations):
             parametrize.remove_parametrizations(module, tensor, leave_parametrized=True)
-    for tensor, value in module._parameters.items():  # noqa: SLF001 - the layer's own, not its children's
-        if value is not None and value.dtype != torch.float32:
-            raise TensorTypeError(
-                f"'{tensor}' is not float32",
-                layer=name,
-                op=type(module).__name__,
-                setting=tensor,
-                found=str(value.dtype).removeprefix("torch."),
-                wanted="float32",
-                cure="call model.float() first (quantization starts from float32 weights)",
-            )
-        if value is not None and isinstance(value, nn.parameter.UninitializedTensorMixin):
+    parameters = module._parameters  # noqa: SLF001 - the layer's own, not its children's
+    place: dict[str, Any] = {"layer": name, "op": type(module).__name__}
+    for tensor, value in parameters.items():
+        if isinstance(value, nn.parameter.UninitializedTensorMixin):
             raise TensorTypeError(
                 f"'{tensor}' has no shape yet",
-                layer=name,
-                op=type(module).__name__,
                 setting=tensor,
                 found="a lazy module",
                 wanted="a weight with a shape",
                 cure="run the float model once",
+                **place,
             )
-    if hasattr(module, "weight_g") or isinstance(module, nn.Conv2d | nn.Linear) and "weight" not in module._parameters:  # noqa: SLF001
+        if value is not None and value.dtype != torch.float32:
+            raise TensorTypeError(
+                f"'{tensor}' is not float32",
+                setting=tensor,
+                found=str(value.dtype).removeprefix("torch."),
+                wanted="float32",
+                cure="call model.float() first (quantization starts from float32 weights)",
+                **place,
+            )
+    if isinstance(module, nn.Conv2d | nn.Linear) and "weight" not in parameters:
         raise QuantizationError(
             "the weight is computed on each call",
-            layer=name,
-            op=type(module).__name__,
             setting="weight",
             found="weight_norm, spectral_norm or a hook",
             wanted="a parameter",
             cure="call torch.nn.utils.remove_weight_norm or remove_spectral_norm on the layer first",
+            **place,
         )
 
 
 def _untouched(model: nn.Module) -> list[str]:
     """Return 'name (class)' of torch layers that stay float and are computed by torch."""
-    return [
-        f"'{name}' ({type(module).__name__})"
-        for name, module in named_layers(model)
-        if _is_own_kind_of_float(module)
-    ]
+    rest = [(name, module) for name, module in named_layers(model) if _stays_float(module)]
+    return [f"'{name}' ({type(module).__name__})" for name, module in rest]
 
 
-def _is_own_kind_of_float(module: nn.Module) -> bool:
+def _stays_float(module: nn.Module) -> bool:
     if isinstance(module, _BatchNorm | Add | QuantModule | FloatModule) or _kind(module) is not None:
         return False
     if is_torch_layer(module):
@@ -180,13 +178,17 @@ def _is_own_kind_of_float(module: nn.Module) -> bool:
 
 
 def _warn_of_rest(report: Report, untouched: list[str]) -> None:
-    functional = [f"'{layer}' ({name})" for layer, name in dict.fromkeys(report.float_operators)]
-    untraced = [f"'{layer}' ({reason})" for layer, reason in report.untraced]
+    functional = [f"{name} in {_called(layer)}" for layer, name in dict.fromkeys(report.float_operators)]
+    untraced = [f"{_called(layer)} ({reason})" for layer, reason in report.untraced]
     for items, what in (
         (untouched, "layers that have no quantized form stay float"),
-        (functional, "functional operators that have no quantized form stay float, in layers"),
-        (untraced, "sums and average pools written as functions stay float in layers that cannot be traced"),
+        (functional, "functional operators that have no quantized form stay float"),
+        (untraced, "sums and average pools written as functions stay float where forward cannot be traced"),
     ):
         if items:
             more = f" and {len(items) - _NAMED_AT_MOST} more" if len(items) > _NAMED_AT_MOST else ""
             warn(f"quantize_model: {what}: {', '.join(items[:_NAMED_AT_MOST])}{more}")
+
+
+def _called(layer: str) -> str:
+    return f"'{layer}'" if layer else "the model's own forward"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dataflow between quantized layers, recorded while the model runs once: which values reach which layers through what.
+"""Dataflow between quantized layers, recorded while the model runs once: which values reach which layers.
 
-A Recorder watches every ATen call of one forward. A value is a number; it stands for one state of one tensor, so an
-in-place operator makes a new value of the same tensor (and of nothing else: other tensors over the same memory
-become unknown). Quantized layers are single steps; what they compute inside is hidden.
+A Recorder watches every ATen call of one forward. A value is a number; it stands for one state of one
+tensor, so an in-place operator makes a new value of the same tensor (and of nothing else: other tensors
+over the same memory become unknown). Quantized layers are single steps; what they compute inside is hidden.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 Bounds = tuple[float, float]
 INFINITE = float("inf")
 
-# Kinds of steps. A relu or clip cuts the range, a max pool keeps it, a reshape keeps order and values; a move takes
-# values elsewhere (and has no place between a dequantize and an integer average). The rest is opaque.
+# Kinds of steps. A relu or clip cuts the range, a max pool keeps it, a reshape keeps order and values; a move
+# takes values elsewhere (and has no place between a dequantize and an integer average). The rest is opaque.
 RELU, CLIP, MAX_POOL, RESHAPE, MOVE, CALL, OPAQUE, OUTPUT = (
     "relu",
     "clip",
@@ -42,15 +42,16 @@ BEFORE_AVERAGE = frozenset({RELU, CLIP, MAX_POOL, RESHAPE})
 AFTER_AVERAGE = frozenset({RELU, CLIP, RESHAPE})
 
 _KINDS = {
-    RELU: "relu",
-    CLIP: "hardtanh clamp clamp_min clamp_max relu6",
-    MAX_POOL: "max_pool2d max_pool2d_with_indices",
-    RESHAPE: "view _unsafe_view reshape flatten unflatten squeeze unsqueeze alias detach view_as _reshape_alias "
-    "lift_fresh dropout",
-    MOVE: "permute transpose t slice select split split_with_sizes chunk unbind narrow expand clone contiguous "
-    "index_select movedim as_strided roll flip upsample_nearest2d channel_shuffle pixel_shuffle pixel_unshuffle",
+    RELU: {"relu"},
+    CLIP: {"hardtanh", "clamp", "clamp_min", "clamp_max", "relu6"},
+    MAX_POOL: {"max_pool2d", "max_pool2d_with_indices"},
+    RESHAPE: {"view", "_unsafe_view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze"}
+    | {"view_as", "_reshape_alias", "alias", "detach", "lift_fresh", "dropout"},
+    MOVE: {"permute", "transpose", "t", "movedim", "roll", "flip", "expand", "clone", "contiguous"}
+    | {"slice", "select", "split", "split_with_sizes", "chunk", "unbind", "narrow", "index_select"}
+    | {"upsample_nearest2d", "channel_shuffle", "pixel_shuffle", "pixel_unshuffle"},
 }
-_KIND_OF = {f"aten::{name}": kind for kind, names in _KINDS.items() for name in names.split()}
+_KIND_OF = {f"aten::{name}": kind for kind, names in _KINDS.items() for name in names}
 
 
 @dataclass
@@ -97,7 +98,7 @@ class Recorder(TorchDispatchMode):
         self._values: Any = WeakIdKeyDictionary()
         self._count = 0
 
-    def __enter__(self) -> Recorder:
+    def __enter__(self) -> Recorder:  # noqa: PYI034 - Self needs Python 3.11
         _active.append(self)
         super().__enter__()
         return self
@@ -164,21 +165,21 @@ class Recorder(TorchDispatchMode):
 def _bounds(name: str, args: Any, kwargs: Any) -> Bounds:
     """Return the range that a relu or clip cuts to; all numbers for other operators."""
     short = name.removeprefix("aten::")
-    if short == "relu":
-        return 0.0, INFINITE
-    if short == "relu6":
-        return 0.0, 6.0
-    defaults = {"hardtanh": (-1.0, 1.0), "clamp": (None, None)}.get(short)
-    if defaults is not None:
-        low, high = (*args[1:3], *defaults[len(args[1:3]) :])
-        low, high = kwargs.get("min", kwargs.get("min_val", low)), kwargs.get("max", kwargs.get("max_val", high))
-    elif short == "clamp_min":
-        low, high = kwargs.get("min", args[1] if len(args) > 1 else None), None
-    elif short == "clamp_max":
-        low, high = None, kwargs.get("max", args[1] if len(args) > 1 else None)
-    else:
-        low, high = None, None
-    return -INFINITE if low is None else float(low), INFINITE if high is None else float(high)
+    if short in ("relu", "relu6"):
+        return 0.0, INFINITE if short == "relu" else 6.0
+    names = _BOUND_NAMES.get(short, ())
+    given = {"low": -1.0, "high": 1.0} if short == "hardtanh" else {}
+    given |= {side: value for (_, side), value in zip(names, args[1:], strict=False) if value is not None}
+    given |= {side: kwargs[key] for key, side in names if kwargs.get(key) is not None}
+    return float(given.get("low", -INFINITE)), float(given.get("high", INFINITE))
+
+
+_BOUND_NAMES = {
+    "hardtanh": (("min_val", "low"), ("max_val", "high")),
+    "clamp": (("min", "low"), ("max", "high")),
+    "clamp_min": (("min", "low"),),
+    "clamp_max": (("max", "high"),),
+}
 
 
 _active: list[Recorder] = []

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """fold_batchnorm: BatchNorm in eval mode moves into the convolution or linear layer whose output it reads.
 
-Pairs are found by dataflow, never by the order of declaration: the model is traced, where a part of it cannot be
-traced the parts inside are. A pair folds only if its layer is called once, feeds nothing but the BatchNorm (through
-Identity and Dropout), and shares its weight with nothing: then the model's values do not change.
+Pairs are found by dataflow, never by the order of declaration: the model is traced, where a part of it
+cannot be traced the parts inside are. A pair folds only if its layer is called once, feeds nothing but the
+BatchNorm (through Identity and Dropout), and shares its weight with nothing: then the model's values do not
+change.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch.nn.modules.dropout import _DropoutNd
 
 from quadric_pyquant.modules.float_affine import affine_of_batchnorm
+from quadric_pyquant.nodes import operator_name
 from quadric_pyquant.notes import warn
 from quadric_pyquant.tags import named_layers, require_eval
 from quadric_pyquant.tracing import is_torch_layer, trace, trace_alone
@@ -26,20 +28,22 @@ from quadric_pyquant.tracing import is_torch_layer, trace, trace_alone
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_DIMENSIONS = {nn.BatchNorm1d: (nn.Conv1d, nn.ConvTranspose1d, nn.Linear)}
-_DIMENSIONS[nn.BatchNorm2d] = (nn.Conv2d, nn.ConvTranspose2d)
-_DIMENSIONS[nn.BatchNorm3d] = (nn.Conv3d, nn.ConvTranspose3d)
+_DIMENSIONS: dict[type[nn.Module], tuple[type[nn.Module], ...]] = {
+    nn.BatchNorm1d: (nn.Conv1d, nn.ConvTranspose1d, nn.Linear),
+    nn.BatchNorm2d: (nn.Conv2d, nn.ConvTranspose2d),
+    nn.BatchNorm3d: (nn.Conv3d, nn.ConvTranspose3d),
+}
 
 
 def fold_batchnorm(model: nn.Module) -> int:
     """Fold each BatchNorm into the layer before it, in place; return how many were folded.
 
-    Warns with a QuantizationWarning for each BatchNorm that stays, naming it and the reason.
+    Warns with a QuantizationWarning for each reason, naming every BatchNorm that stays for it.
     """
     require_eval(model, "fold_batchnorm")
     dataflow = _Dataflow.of(model)
     names = {module: name for name, module in named_layers(model)}
-    count = 0
+    count, left = 0, {}
     for norm, name in names.items():
         if not isinstance(norm, _BatchNorm):
             continue
@@ -48,12 +52,14 @@ def fold_batchnorm(model: nn.Module) -> int:
             reason = _fold(layer, norm)
         if layer is None or reason:
             norm.fold_refused = reason
-            stays = "it cannot be exported" if norm.running_mean is None else "it becomes a float32 scale and shift"
-            warn(f"BatchNorm '{name}' is not folded: {reason}; {stays}")
+            left.setdefault((reason, norm.running_mean is None), []).append(f"'{name}'")
             continue
         layer.folded_batchnorm = name if isinstance(layer, nn.Linear) else ""
         _replace(model, norm, nn.Identity().eval())
         count += 1
+    for (reason, unusable), norms in left.items():
+        stays = "cannot be exported" if unusable else "a float32 scale and shift per channel takes its place"
+        warn(f"BatchNorm not folded: {', '.join(norms)}: {reason}; {stays}")
     return count
 
 
@@ -62,7 +68,9 @@ class _Dataflow:
     """Calls of modules in all parts that could be traced."""
 
     calls: dict[nn.Module, list[tuple[nn.Module, fx.Node]]] = field(default_factory=dict)
-    owners: Counter[int] = field(default_factory=Counter)  # id of a parameter -> number of modules that hold it
+    owners: Counter[int] = field(
+        default_factory=Counter
+    )  # id of a parameter -> number of modules that hold it
     untraced: str = ""
 
     @classmethod
@@ -105,12 +113,13 @@ def _parts(model: nn.Module, whole: set[nn.Module]) -> Iterator[nn.Module]:
         todo += [child for inner in module.modules() if inner in whole for child in inner.children()]
 
 
-def _find_layer(
-    norm: Any, flow: _Dataflow, names: dict[nn.Module, str]
-) -> tuple[Any, str]:
+def _find_layer(norm: Any, flow: _Dataflow, names: dict[nn.Module, str]) -> tuple[Any, str]:
     """Return (layer to fold into, "") or (None, reason)."""
     if norm.running_mean is None or norm.running_var is None:
-        return None, "it keeps no running statistics (track_running_stats=False), so it computes on each batch"
+        return (
+            None,
+            "it keeps no running statistics (track_running_stats=False), so it computes on each batch",
+        )
     calls = flow.calls.get(norm, [])
     if len(calls) != 1:
         many = f"it is called {len(calls)} times"
@@ -120,7 +129,11 @@ def _find_layer(
     source = _through_identity(part, node.all_input_nodes[0])
     layer = part.get_submodule(str(source.target)) if source.op == "call_module" else None
     if not isinstance(layer, _fitting(norm)):
-        found = type(layer).__name__ if layer is not None else source.op.replace("call_", "") + f" '{source.target}'"
+        found = (
+            type(layer).__name__
+            if layer is not None
+            else source.op.replace("call_", "") + f" '{source.target}'"
+        )
         return None, f"its input comes from {found}, not from a convolution or linear layer"
     name = names[layer]
     for problem, text in (
@@ -133,6 +146,12 @@ def _find_layer(
         if problem:
             return None, text
     return layer, ""
+
+
+def _describe(source: fx.Node, layer: nn.Module | None) -> str:
+    if layer is not None:
+        return type(layer).__name__
+    return "an input of the model" if source.op == "placeholder" else f"'{operator_name(source)}'"
 
 
 def _through_identity(part: nn.Module, node: fx.Node) -> fx.Node:

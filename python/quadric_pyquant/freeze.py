@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
-from opencgc.errors import QuantizationError
 
+from opencgc.errors import QuantizationError
 from quadric_pyquant.calibrate import quantized_layers
 from quadric_pyquant.modules.base import Role
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def freeze_model_weights(model: nn.Module) -> None:
     """Bake int8 weights and int32 biases of all calibrated layers, in place.
 
-    Weights are symmetric in [-127, 127]. The scale of a channel is raised where its bias or its largest possible
-    sum would not fit int32. The float weights stay, so a model can be calibrated and frozen again.
+    Weights are symmetric in [-127, 127]. The scale of a channel is raised where its bias or its largest
+    possible sum would not fit int32. The float weights stay, so a model can be calibrated and frozen again.
     """
     layers = quantized_layers(model)
     for name, layer in layers.items():

@@ -19,13 +19,20 @@ IMAGE_DIMS = ([2, 3], [-2, -1], [-1, -2], [3, 2])
 POOL_ARGUMENTS = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 
 # Exact in float32, or values moved about: the graph has them as glue between quantized layers.
+_GLUE = {"relu", "relu_", "clamp", "flatten", "reshape", "permute", "transpose", "chunk", "split"} | {
+    "squeeze",
+    "unsqueeze",
+}
 GLUE_METHODS = frozenset(
-    "relu relu_ view reshape flatten unflatten permute transpose contiguous size dim numel squeeze unsqueeze "
-    "chunk split clamp clamp_ clone detach expand t float type_as to".split()
+    _GLUE
+    | {"clamp_", "view", "unflatten", "contiguous", "clone", "detach", "expand", "t"}
+    | {"size", "dim", "numel", "float", "type_as", "to"}
 )
+# boolean_dispatch's inner function is how fx sees functional.max_pool2d: its name is "fn".
 GLUE_FUNCTIONS = frozenset(
-    "relu relu_ relu6 hardtanh hardtanh_ flatten reshape permute transpose dropout dropout2d clamp max_pool2d getattr "
-    "getitem chunk split squeeze unsqueeze boolean_dispatch _assert len fn".split()
+    _GLUE
+    | {"relu6", "hardtanh", "hardtanh_", "dropout", "dropout2d", "max_pool2d", "fn", "boolean_dispatch"}
+    | {"getattr", "getitem", "len", "_assert"}
 )
 
 

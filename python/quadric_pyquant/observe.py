@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Observers: the range of one operand over all calibration batches, in bounded memory.
 
-MinMax keeps two numbers. Histogram keeps a fixed number of bins around 0 whose width doubles when a larger value
-arrives (neighbours merge, nothing is re-read), and cuts the range by percentile or by least squared error.
+MinMax keeps two numbers. Histogram keeps a fixed number of bins around 0 whose width doubles when a larger
+value arrives (neighbours merge, nothing is re-read), and cuts the range by percentile or by least squared
+error.
 """
 
 from __future__ import annotations

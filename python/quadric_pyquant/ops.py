@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Custom operators of namespace opencgc: one per layer type, opaque to torch.export.
 
-Input and output are float32 tensors; in between stand the operators of the graph (quantize, integer operator,
-dequantize), evaluated by the C library. So a module's value is by construction the value of the graph that the
-exporter writes for it. EXPORT_CONTRACT.md lists the arguments; the layer's name is always the last one.
+Input and output are float32 tensors; in between stand the operators of the graph (quantize, integer
+operator, dequantize), evaluated by the C library. So a module's value is by construction the value of the
+graph that the exporter writes for it. EXPORT_CONTRACT.md lists the arguments; the layer's name is always
+the last one.
 """
+# ruff: noqa: ARG005, PLR0913, PLR0917 - an operator has the arguments of its schema, its shape function too
 
 from __future__ import annotations
 
@@ -12,22 +14,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import opencgc
 import torch
+from torch import Tensor
+from torch.nn import functional
+
+import opencgc
 from opencgc.attrs import Reference, format_attrs
 from opencgc.errors import Error
-from torch.nn import functional
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-Tensor = torch.Tensor
 Attrs = dict[str, Any]
 
 _INT8 = {"out_dtype": "int8"}
-_POOL = "int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad, int? divisor_override"
+_POOL = "int[] kernel_size, int[] stride, int[] padding, bool ceil_mode, bool count_include_pad"
+_POOL += ", int? divisor_override"
 _WEIGHT = "Tensor x, Tensor weight_q, Tensor? bias_q, Tensor x_scale, Tensor x_zero_point, Tensor w_scale"
 _CONV = "int[] stride, int[] padding, int[] dilation, int groups"
 _Y = "Tensor y_scale, Tensor y_zero_point"
@@ -37,7 +41,9 @@ def _define(name: str, schema: str, fake: Callable[..., Tensor]) -> Callable[[Ca
     """Register a function as operator opencgc::name, with its shape function."""
 
     def register(body: Callable[..., Tensor]) -> Any:
-        op = torch.library.custom_op(f"opencgc::{name}", body, mutates_args=(), schema=f"({schema}) -> Tensor")
+        op = torch.library.custom_op(
+            f"opencgc::{name}", body, mutates_args=(), schema=f"({schema}) -> Tensor"
+        )
         op.register_fake(fake)
         return op
 
@@ -94,7 +100,9 @@ def _operands(x: NDArray[Any], weight: Tensor, bias: Tensor | None) -> list[NDAr
     return [x, _array(weight)] + ([] if bias is None else [_array(bias)])
 
 
-def _float_op(layer: str, op: str, attrs: Mapping[str, Any], operands: list[NDArray[Any]], like: Tensor) -> Tensor:
+def _float_op(
+    layer: str, op: str, attrs: Mapping[str, Any], operands: list[NDArray[Any]], like: Tensor
+) -> Tensor:
     return torch.from_numpy(_evaluate(layer, op, format_attrs(attrs), operands)).to(like.device)
 
 
@@ -222,7 +230,8 @@ def qlinear(
 
 @_define(
     "qadd",
-    f"Tensor a, Tensor b, Tensor a_scale, Tensor a_zero_point, Tensor b_scale, Tensor b_zero_point, {_Y}, str layer",
+    "Tensor a, Tensor b, Tensor a_scale, Tensor a_zero_point, Tensor b_scale, Tensor b_zero_point, "
+    f"{_Y}, str layer",
     lambda a, b, *rest: a.new_empty(torch.broadcast_shapes(a.shape, b.shape)),
 )
 def qadd(

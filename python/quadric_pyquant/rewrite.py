@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Restructuring before quantization: functional operators become child modules, shared layers become several.
 
-Each module with a forward of its own is traced alone. Functional sums and average pools in it become children
-(layer1.0.add), and a layer that is called twice becomes two layers that share their weights, so that each call
-has its own ranges. The values of the model do not change. What cannot be traced stays and is reported.
+Each module with a forward of its own is traced alone. Functional sums and average pools in it become
+children (layer1.0.add), and a layer that is called twice becomes two layers that share their weights, so
+that each call has its own ranges. The values of the model do not change. What cannot be traced stays and is
+reported.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def restructure(model: nn.Module) -> Report:
         if not is_torch_layer(module):
             _Rewriter(module, layer_name(module, path), report).run()
     report.untraced.reverse()
+    report.float_operators.reverse()
     return report
 
 

@@ -66,7 +66,7 @@ class Settings:
         if name in layer_names or any(known.startswith(f"{name}.") for known in layer_names):
             return
         raise ArgumentError(
-            f'config["layers"] names a layer that the model does not have: \'{name}\'',
+            f"config[\"layers\"] names a layer that the model does not have: '{name}'",
             layer=str(name),
             setting="layers",
             found=repr(name),

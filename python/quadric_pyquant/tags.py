@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opencgc.errors import QuantizationError
-from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
+from opencgc.errors import QuantizationError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from torch import nn
 
 
 def tag_all_modules(model: nn.Module) -> None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quantization parameters of a whole model from its layers' ranges and its dataflow (docs/numerics.md, rule 13).
+"""Quantization parameters of a model from its layers' ranges and its dataflow (docs/numerics.md, rule 13).
 
-A producer and every layer that reads its output through relu, clip, max-pool, reshape or moves form a group with
-one scale and zero point: int8 stays int8 between them. The group's range is what its readers see: behind a relu the
-negative half needs no codes. A reader fed by several producers keeps parameters of its own; the graph then shows a
-visible rescale. Average pools are given their role here.
+A producer and every layer that reads its output through relu, clip, max-pool, reshape or moves form a group
+with one scale and zero point: int8 stays int8 between them. The group's range is what its readers see:
+behind a relu the negative half needs no codes. A reader fed by several producers keeps parameters of its
+own; the graph then shows a visible rescale. Average pools are given their role here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Group:
 
 @dataclass
 class Parameters:
-    """Result: parameters of every port, the pools that are float32, and how many inputs share a producer's scale."""
+    """Parameters of every port, the pools that are float32, and which inputs share a producer's scale."""
 
     affine: dict[Port, Affine]
     float_pools: set[QuantModule]
@@ -50,7 +50,9 @@ class Parameters:
     untied: list[Port]
 
 
-def _readers(flow: Dataflow, value: int, through: frozenset[str], bounds: Bounds) -> Iterator[tuple[Step, int, Bounds]]:
+def _readers(
+    flow: Dataflow, value: int, through: frozenset[str], bounds: Bounds
+) -> Iterator[tuple[Step, int, Bounds]]:
     """Yield (step, value, range of the value) for each reader of a value through transparent steps."""
     for step in flow.readers.get(value, []):
         if step.kind in through:
@@ -133,7 +135,7 @@ def choose_parameters(flow: Dataflow, ranges: Ranges) -> Parameters:
 
 
 def _producer(flow: Dataflow, value: int, groups: dict[QuantModule, Group]) -> QuantModule | None:
-    """Return the quantized layer whose output a value is, through transparent steps; None if there is none."""
+    """Return the quantized layer that a value comes from through transparent steps, if there is one."""
     while (maker := flow.maker.get(value)) is not None and maker.kind in TRANSPARENT:
         value = maker.inputs[0]
     return maker.module if maker is not None and maker.module in groups else None

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Symbolic tracing (torch.fx) of parts of a model, and a new forward for a traced module.
 
-A module with a rewritten forward keeps its identity, class name and attributes: it gets a subclass of its own class
-whose forward is the printed graph. Such a module can be copied and pickled.
+A module with a rewritten forward keeps its identity, class name and attributes: it gets a subclass of its
+own class whose forward is the printed graph. Such a module can be copied and pickled.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def replace_forward(module: nn.Module, graph: fx.Graph) -> None:
 
 
 def _origin(cls: type) -> type:
-    return cls.__dict__.get("_rewritten_from", cls)
+    origin: type = cls.__dict__.get("_rewritten_from", cls)
+    return origin
 
 
 def _subclass(base: type, source: str, names: dict[str, Any]) -> type:
@@ -85,7 +86,8 @@ def _subclass(base: type, source: str, names: dict[str, Any]) -> type:
             "_rewritten_names": names,
         }
         _SUBCLASSES[key] = type(base.__name__, (base,), attributes)
-    return _SUBCLASSES[key]
+    made: type = _SUBCLASSES[key]
+    return made
 
 
 def _reduce(self: Any, protocol: Any) -> tuple[Any, ...]:  # noqa: ARG001 - the signature of __reduce_ex__
@@ -101,7 +103,8 @@ def _reduce(self: Any, protocol: Any) -> tuple[Any, ...]:  # noqa: ARG001 - the 
 
 def _rebuild(base: type, source: str, names: dict[str, tuple[str, Any]]) -> Any:
     scope = {
-        name: importlib.import_module(value) if kind == "module" else value for name, (kind, value) in names.items()
+        name: importlib.import_module(value) if kind == "module" else value
+        for name, (kind, value) in names.items()
     }
     cls: Any = _subclass(base, source, scope)
     return cls.__new__(cls)

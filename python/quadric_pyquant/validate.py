@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from opencgc.errors import QuantizationError
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from opencgc.errors import QuantizationError
 from quadric_pyquant.arithmetic import F32_NORMAL, multiplier
 from quadric_pyquant.calibrate import quantized_layers
 from quadric_pyquant.modules import FloatConv2d, FloatModule, QConv2d, QuantModule
 from quadric_pyquant.modules.base import Role
 from quadric_pyquant.modules.qweighted import QWeighted
-from quadric_pyquant.tags import named_layers, require_eval
+from quadric_pyquant.tags import require_eval
 
 if TYPE_CHECKING:
     from torch import nn
 
 
 def validate_model_export_ready(model: nn.Module) -> None:
-    """Raise an opencgc.Error that names layer, setting, found, wanted and cure, unless the model can be exported."""
+    """Raise an opencgc.Error (layer, setting, found, wanted, cure) if the model cannot be exported."""
     require_eval(model, "export")
     quantized_layers(model)
     tags: dict[str, str] = {}
@@ -92,32 +92,29 @@ def _check_padding_mode(module: Any) -> None:
         )
 
 
+_STATES = {
+    "int8_matmul": (
+        "the layer is not on the integer path (int8_matmul)",
+        'set config["defaults"]["int8_matmul"] = True and quantize again',
+    ),
+    "quantize_output": (
+        "the layer's output has no scale (quantize_output)",
+        'set config["defaults"]["quantize_output"] = True and quantize again',
+    ),
+    "calibrated": ("the layer is not calibrated", "call run_calibration(model, loader)"),
+    "frozen": ("the layer's weights are not frozen", "call freeze_model_weights(model) after calibration"),
+}
+
+
 def _check_state(module: QuantModule) -> None:
-    settings = module.quant_settings
-    defaults = 'config["defaults"]'
-    checks = (
-        (settings["int8_matmul"], "int8_matmul", "False", "True", f'set {defaults}["int8_matmul"] = True and quantize again'),
-        (
-            settings["quantize_output"],
-            "quantize_output",
-            "False",
-            "True",
-            f'set {defaults}["quantize_output"] = True and quantize again',
-        ),
-        (bool(module.calibrated), "calibrated", "False", "True", "call run_calibration(model, loader)"),
-        (bool(module.frozen), "frozen", "False", "True", "call freeze_model_weights(model) after calibration"),
-    )
-    whats = {
-        "int8_matmul": "the layer is not on the integer path (int8_matmul)",
-        "quantize_output": "the layer's output has no scale (quantize_output)",
-        "calibrated": "the layer is not calibrated",
-        "frozen": "the layer's weights are not frozen",
-    }
-    for good, setting, found, wanted, cure in checks:
-        if not good:
-            values = {"found": f"{setting}={found}", "wanted": f"{setting}={wanted}"}
-            raise _fail(module, whats[setting], setting=setting, cure=cure, **values)
-    if getattr(module, "calls_differ", 0):
+    for setting, (what, cure) in _STATES.items():
+        good = (
+            module.quant_settings[setting] if setting in module.quant_settings else getattr(module, setting)
+        )
+        if not bool(good):
+            found, wanted = f"{setting}=False", f"{setting}=True"
+            raise _fail(module, what, setting=setting, found=found, wanted=wanted, cure=cure)
+    if module.calls_differ:
         raise _fail(
             module,
             "one forward calls the layer more than once, with ranges that need different scales",

@@ -2,7 +2,8 @@
 """The layers of a quantized model: one class per file.
 
 QUANTIZED maps the float class to its int8 layer, FLOAT to the float32 layer on our kernel. A layer is not
-replaced but adopted: the object stays (its name, parameters, hooks and every reference to it) and changes class.
+replaced but adopted: the object stays (its name, parameters, hooks and every reference to it) and changes
+class.
 """
 
 from torch import nn

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What all layers of a quantized model share: state, buffers, checkpoints and the choice of the forward path.
 
-A QuantModule is in one stage: "float" (made), "observe" (inside run_calibration), "fake" (calibrated: values rounded
-to the int8 grids, computed in float, with gradients), "integer" (frozen: the custom operator, the contract's values),
-"unused" (never ran in calibration: calling it is an error). The stage is a Python string, never read from a buffer,
-so export sees no data-dependent branch; the buffers `calibrated`, `frozen` and `role` carry it through checkpoints.
+A QuantModule is in one stage: "float" (made), "observe" (inside run_calibration), "fake" (calibrated:
+values rounded to the int8 grids, computed in float, with gradients), "integer" (frozen: the custom
+operator, the contract's values), "unused" (never ran in calibration: calling it is an error). The stage is
+a Python string, never read from a buffer, so export sees no data-dependent branch; the buffers
+`calibrated`, `frozen` and `role` carry it through checkpoints.
 """
 
 from __future__ import annotations
@@ -14,17 +15,15 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from opencgc.errors import QuantizationError
-from torch import nn
+from torch import Tensor, nn
 
+from opencgc.errors import QuantizationError
 from quadric_pyquant import flow
 from quadric_pyquant.arithmetic import Affine, fake_quantize
 from quadric_pyquant.observe import MinMax, make_observer
 
 if TYPE_CHECKING:
     from quadric_pyquant.settings import LayerSettings
-
-Tensor = torch.Tensor
 
 
 class Role(IntEnum):

@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from quadric_pyquant import ops
 from quadric_pyquant.modules.base import FloatModule
-
-Tensor = torch.Tensor
 
 
 def affine_of_batchnorm(norm: Any) -> tuple[Tensor, Tensor]:

@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-import torch
-from torch import nn
+from torch import Tensor, nn
 
 from quadric_pyquant import ops
 from quadric_pyquant.modules.base import FloatModule
 from quadric_pyquant.modules.linear_input import check_folded_rank
-
-Tensor = torch.Tensor
 
 
 class FloatLinear(FloatModule):

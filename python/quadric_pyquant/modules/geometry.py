@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paddings and windows of torch modules as the graph has them: [top, left, bottom, right] and [height, width]."""
+"""Paddings and windows of torch modules in the graph's form: [top, left, bottom, right] and [height, width]."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch.nn import functional
 
 if TYPE_CHECKING:
+    import torch
     from torch import nn
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of a linear layer into which a BatchNorm1d was folded.
 
-BatchNorm1d on [N, C] scales the linear layer's features; on [N, T, C] it scales T, which a weight cannot hold.
-fold_batchnorm cannot see the rank, so the layer checks it.
+BatchNorm1d on [N, C] scales the linear layer's features; on [N, T, C] it scales T, which a weight cannot
+hold. fold_batchnorm cannot see the rank, so the layer checks it.
 """
 
 from __future__ import annotations
@@ -27,5 +27,5 @@ def check_folded_rank(layer: nn.Module, layer_name: str, x: torch.Tensor) -> Non
             setting="input shape",
             found=tuple(x.shape),
             wanted="two dimensions",
-            cure=f"replace '{folded}' before fold_batchnorm by a layer that scales the features, or flatten first",
+            cure=f"keep '{folded}' out of fold_batchnorm, or flatten the input of this layer",
         )

@@ -45,4 +45,3 @@ class QAdd(QuantModule):
             self.layer_name,
         )
         return y
-

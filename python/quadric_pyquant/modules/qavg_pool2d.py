@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-from opencgc.errors import AttributeValueError
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
+from opencgc.errors import AttributeValueError
 from quadric_pyquant import ops
 from quadric_pyquant.modules.base import QuantModule
 from quadric_pyquant.modules.geometry import pair
-
-Tensor = torch.Tensor
 
 
 class QAvgPool2d(QuantModule):
@@ -57,22 +54,16 @@ class QAvgPool2d(QuantModule):
     def integer_forward(self, *operands: Tensor) -> Tensor:
         """Return the average that the graph means here."""
         x = operands[0]
+        y: Tensor
         if self.float_layer:
-            y: Tensor = ops.avg_pool2d(x, *self._geometry(x), self.layer_name)
-            return y
-        y = ops.qavg_pool2d(
-            x,
-            self.x_scale,
-            self.x_zero_point,
-            self.y_scale,
-            self.y_zero_point,
-            *self._geometry(x),
-            self.layer_name,
-        )
+            y = ops.avg_pool2d(x, *self._geometry(x), self.layer_name)
+        else:
+            scales = self.x_scale, self.x_zero_point, self.y_scale, self.y_zero_point
+            y = ops.qavg_pool2d(x, *scales, *self._geometry(x), self.layer_name)
         return y
 
     def _geometry(self, x: Tensor) -> tuple[Any, ...]:
-        """Return kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override for an input."""
+        """Return kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override for x."""
         rest = (self.ceil_mode, self.count_include_pad, self.divisor_override)
         if not self.adaptive:
             return self.window, self.steps, self.pads, *rest

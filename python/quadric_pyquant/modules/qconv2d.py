@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """QConv2d: nn.Conv2d in int8 (contrib.epu.qlinear_conv2d).
 
-Zero padding is part of the operator and pads with x_zero_point. Other padding modes are a torch pad in front of an
-unpadded convolution: right values, but the graph has no such operator (validate_model_export_ready says so).
+Zero padding is part of the operator and pads with x_zero_point. Other padding modes are a torch pad in
+front of an unpadded convolution: right values, but the graph has no such operator
+(validate_model_export_ready says so).
 """
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
+
 from torch.nn import functional
 
 from quadric_pyquant import ops
 from quadric_pyquant.modules.geometry import conv_padding, pad, pair
 from quadric_pyquant.modules.qweighted import QWeighted
 
-Tensor = torch.Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class QConv2d(QWeighted):

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-import torch
+from typing import TYPE_CHECKING
+
 from torch.nn import functional
 
 from quadric_pyquant import ops
 from quadric_pyquant.modules.linear_input import check_folded_rank
 from quadric_pyquant.modules.qweighted import QWeighted
 
-Tensor = torch.Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class QLinear(QWeighted):

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QWeighted: what QConv2d and QLinear share: int8 weight, int32 bias and weight scale beside the float ones."""
+"""QWeighted: what QConv2d and QLinear share: int8 weight, int32 bias, weight scale beside the float ones."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from quadric_pyquant.arithmetic import fake_quantize_weight, freeze_weight
 from quadric_pyquant.modules.base import QuantModule
-
-Tensor = torch.Tensor
 
 
 class QWeighted(QuantModule):
@@ -39,7 +39,11 @@ class QWeighted(QuantModule):
         y_scale = self.affine("y").scale if self.quantizes_output else None
         bias = None if self.bias is None else self.bias.detach().cpu().numpy()
         frozen = freeze_weight(
-            self.weight.detach().cpu().numpy(), bias, self.affine("x"), y_scale, per_channel=self.w_scale.dim() == 1
+            self.weight.detach().cpu().numpy(),
+            bias,
+            self.affine("x"),
+            y_scale,
+            per_channel=self.w_scale.dim() == 1,
         )
         self.weight_q.copy_(torch.from_numpy(frozen.weight_q))
         self.w_scale.copy_(torch.as_tensor(frozen.w_scale))
@@ -56,11 +60,13 @@ class QWeighted(QuantModule):
         """Compute the float layer."""
         return self.compute(operands[0], self.weight)
 
+    @abstractmethod
     def compute(self, x: Tensor, weight: Tensor) -> Tensor:
         """Compute the float layer with a given weight."""
-        raise TypeError(type(self).__name__)  # every subclass has its own
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
         # The checkpoint decides whether there is one weight scale or one per channel.
         loaded = state_dict.get(f"{prefix}w_scale")
         if isinstance(loaded, torch.Tensor) and loaded.dim() != self.w_scale.dim():
