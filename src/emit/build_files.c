@@ -68,7 +68,7 @@ static const char *const body =
     "    link \"lib${MODULE}_epu_host$SUFFIX.so\"\n"
     "}\n"
     "link() {\n"
-    "    $CC -shared -o \"$WORK/out\" \"$WORK\"/*.o\n"
+    "    $CC -shared -Wl,-Bsymbolic -o \"$WORK/out\" \"$WORK\"/*.o\n"
     "    mv \"$WORK/out\" \"build/$1\"\n"
     "}\n"
     "epu() {\n"

@@ -314,7 +314,7 @@ cgc_status host_put_portable(host_emit *e, const plan_step *s)
         {OP_dequantize, put_dequantize, NULL},                {OP_max_pool2d, put_max_pool, NULL}};
     if (s->node && s->output->dtype != IR_int8 && !op_is(s->node, OP_dequantize))
         return host_put_portable_float(e, s);
-    host_put_layer_comment(e, s, s->text);
+    host_put_layer_comment(e, s, "");
     host_put_function_begin(e, s, "");
     if (!s->node) {
         put_relayout(e, s);

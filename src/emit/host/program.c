@@ -164,11 +164,6 @@ static void put_entry_points(host_emit *e)
     const bool fast = host_plan_of(e->p)->has_vnni;
     str_printf(e->c, "\nsize_t %s_arena_bytes(void)\n{\n    return %lld;\n}\n", m, (long long)e->p->arena_bytes);
     str_printf(e->c, "\nsize_t %s_weights_bytes(void)\n{\n    return %zu;\n}\n", m, e->weights.len);
-    if (fast)
-        str_printf(e->c, "\n#ifdef __x86_64__\nstatic int has_%s(void)\n{\n"
-                         "    return __builtin_cpu_supports(\"avx512f\") && __builtin_cpu_supports(\"avx512bw\") &&\n"
-                         "           __builtin_cpu_supports(\"avx512vl\") && __builtin_cpu_supports(\"avx512vnni\");\n"
-                         "}\n#endif\n", vnni);
     str_put(e->c, "\nstatic int same_text(const char *a, const char *b)\n{\n    while (*a && *a == *b) {\n        a++;\n"
                   "        b++;\n    }\n    return *a == *b;\n}\n");
     str_printf(e->c, "\nint %s_run(const void *weights, void *arena, const void *const *inputs, void *const *outputs,\n"
@@ -176,7 +171,8 @@ static void put_entry_points(host_emit *e)
     str_printf(e->c, "    const %s_memory memory = {(const uint8_t *)weights, (uint8_t *)arena, inputs, outputs};\n", m);
     str_put(e->c, "    if (!ccl_environment_ok())\n        return 1;\n");
     if (fast)
-        str_printf(e->c, "#ifdef __x86_64__\n    if ((same_text(variant, \"\") || same_text(variant, \"%s\")) && has_%s()) {\n"
+        str_printf(e->c, "#ifdef __x86_64__\n    if ((same_text(variant, \"\") || same_text(variant, \"%s\")) &&\n"
+                         "        ccl_has_%s()) {\n"
                          "        if (!%s_environment_%s())\n            return 1;\n"
                          "        run_%s(&memory, trace, ud);\n        return 0;\n    }\n#endif\n",
                    vnni, vnni, m, vnni, vnni);
@@ -195,6 +191,8 @@ static cgc_status put_portable_file(host_emit *e)
                      " * Images lie channels last; some have a border of their zero point around them. */\n", m);
     str_printf(e->c, "#include \"%s.h\"\n#include \"%s_host.h\"\n\n#include \"border.h\"\n#include \"ccl.h\"\n"
                      "#include \"environment.h\"\n", m, m);
+    if (host_plan_of(e->p)->has_vnni)
+        str_put(e->c, "#ifdef __x86_64__\n#include \"x86_avx512vnni/supported.h\"\n#endif\n");
     for (size_t i = 0; i < e->p->n_steps; i++)
         TRY(host_put_portable(e, e->p->steps[i]));
     return CGC_OK;
@@ -222,7 +220,7 @@ static void put_vnni_file(host_emit *e)
 static cgc_status put_kernels(host_emit *e)
 {
     static const char *const shared[] = {"ccl.h", "requant.h", "border.h", "environment.h"};
-    static const char *const fast[] = {"vector", "sum_form", "pool2d", "add_s8", "avg_pool2d_s8", "conv2d_s8",
+    static const char *const fast[] = {"supported", "vector", "sum_form", "pool2d", "add_s8", "avg_pool2d_s8", "conv2d_s8",
                                        "max_pool2d_s8", "quantize_s8"};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         TRY(emit_kernel(e->t, shared[i]));
