@@ -7,7 +7,15 @@
 
 #include "iss_insn.inc"
 
-enum { QUEUE_DMI = CCL_DMI, QUEUE_DMO = CCL_DMO, QUEUE_ALD = CCL_ALD, QUEUE_AST = CCL_AST, QUEUE_ARR = CCL_ARR, QUEUE_QUEUE, QUEUE_SCALAR };
+enum {
+    QUEUE_DMI = CCL_DMI,
+    QUEUE_DMO = CCL_DMO,
+    QUEUE_ALD = CCL_ALD,
+    QUEUE_AST = CCL_AST,
+    QUEUE_ARR = CCL_ARR,
+    QUEUE_QUEUE,
+    QUEUE_SCALAR
+};
 enum { MAX_DESCRIPTOR = 128 };
 
 typedef struct array_insn {
@@ -25,7 +33,7 @@ enum {
 #define ROW(name, f3, f2, queue, bytes) INSN_##name,
     ISS_INSN_LIST(ROW)
 #undef ROW
-    INSN_COUNT
+        INSN_COUNT
 };
 
 /* Two lines with one encoding do not compile. */
@@ -64,7 +72,8 @@ static bool read_descriptor(iss_machine *m, uint32_t address, uint32_t bytes, ui
     memcpy(to, p, bytes);
     if (address - CCL_RAM_BASE < CCL_RAM_BYTES)
         return true;
-    m->time.now += (uint64_t)(address >= CCL_DDR_BASE ? m->hw.scalar_ddr_cycles : m->hw.scalar_ocm_cycles);
+    m->time.now +=
+        (uint64_t)(address >= CCL_DDR_BASE ? m->hw.scalar_ddr_cycles : m->hw.scalar_ocm_cycles);
     return !m->race || race_scalar_access(m, address, bytes, false, pc);
 }
 
@@ -133,7 +142,8 @@ static bool exec_scalar(iss_machine *m, uint32_t insn, uint8_t rd, const uint32_
         m->time.now++;
         return true;
     default: /* mark */
-        return stats_end_layer(m, layer) || iss_fault(m, ISS_LIMIT, pc, layer, "no memory for more layers");
+        return stats_end_layer(m, layer) ||
+               iss_fault(m, ISS_LIMIT, pc, layer, "no memory for more layers");
     }
 }
 

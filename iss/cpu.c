@@ -12,7 +12,8 @@ static uint32_t pc_of(const iss_machine *m, const iss_code *c)
 }
 
 /* Memory outside RAM: checked, and seen by the race detector. NULL: stopped. */
-static uint8_t *outside_ram(iss_machine *m, const iss_code *c, uint32_t address, uint32_t bytes, bool write)
+static uint8_t *outside_ram(iss_machine *m, const iss_code *c, uint32_t address, uint32_t bytes,
+                            bool write)
 {
     uint8_t *p = iss_memory(m, address, bytes);
     if (!p) {
@@ -53,7 +54,15 @@ static uint32_t shift_right(uint32_t a, uint32_t n)
     return (uint32_t)((int32_t)a >> (n & 31u));
 }
 
-enum { CSR_FFLAGS = 1, CSR_FRM, CSR_FCSR, CSR_CYCLE = 0xc00, CSR_TIME, CSR_INSTRET, CSR_HIGH = 0x80 };
+enum {
+    CSR_FFLAGS = 1,
+    CSR_FRM,
+    CSR_FCSR,
+    CSR_CYCLE = 0xc00,
+    CSR_TIME,
+    CSR_INSTRET,
+    CSR_HIGH = 0x80
+};
 
 static bool csr_read(iss_machine *m, uint32_t csr, uint32_t *out)
 {
@@ -102,7 +111,8 @@ static bool csr_write(iss_machine *m, uint32_t csr, uint32_t v)
 static bool csr_exec(iss_machine *m, const iss_code *c)
 {
     const uint32_t csr = (uint32_t)c->imm;
-    const bool from_register = c->op == ISS_OP_csrrw || c->op == ISS_OP_csrrs || c->op == ISS_OP_csrrc;
+    const bool from_register =
+        c->op == ISS_OP_csrrw || c->op == ISS_OP_csrrs || c->op == ISS_OP_csrrc;
     const uint32_t v = from_register ? m->cpu.x[c->rs1] : c->rs1;
     const bool swap = c->op == ISS_OP_csrrw || c->op == ISS_OP_csrrwi;
     const bool clear = c->op == ISS_OP_csrrc || c->op == ISS_OP_csrrci;
@@ -121,10 +131,11 @@ static bool float_exec(iss_machine *m, const iss_code *c)
     iss_cpu *cpu = &m->cpu;
     const uint32_t a = cpu->f[c->rs1], b = cpu->f[c->rs2];
     const iss_op op = (iss_op)c->op;
-    const bool converts = op == ISS_OP_fcvt_w_s || op == ISS_OP_fcvt_wu_s || op == ISS_OP_fcvt_s_w ||
-                          op == ISS_OP_fcvt_s_wu;
+    const bool converts = op == ISS_OP_fcvt_w_s || op == ISS_OP_fcvt_wu_s ||
+                          op == ISS_OP_fcvt_s_w || op == ISS_OP_fcvt_s_wu;
     if (!fpu_mode_usable(cpu, c->rm, !converts))
-        return iss_fault(m, ISS_ILLEGAL, pc_of(m, c), c->rm, "rounding mode is invalid or not simulated");
+        return iss_fault(m, ISS_ILLEGAL, pc_of(m, c), c->rm,
+                         "rounding mode is invalid or not simulated");
     if (op == ISS_OP_fcvt_w_s || op == ISS_OP_fcvt_wu_s)
         cpu->x[c->rd] = fpu_to_int(cpu, op, a, c->rm);
     else if (converts)
@@ -147,14 +158,16 @@ static void stop_exec(iss_machine *m, const iss_code *c)
         iss_fault(m, ISS_ILLEGAL, pc_of(m, c), 0, "ebreak");
     } else {
         iss_fault(m, ISS_ILLEGAL, pc_of(m, c), (uint32_t)c->imm,
-                  (uint32_t)(c - m->code) < m->code_count ? "unknown instruction" : "ran off the end of the text");
+                  (uint32_t)(c - m->code) < m->code_count ? "unknown instruction"
+                                                          : "ran off the end of the text");
     }
 }
 
 static void bad_jump(iss_machine *m, const iss_code *c, uint32_t target)
 {
     iss_fault(m, ISS_ACCESS, pc_of(m, c), target,
-              target & 3u ? "jump to an address that is no multiple of 4" : "jump outside the program text");
+              target & 3u ? "jump to an address that is no multiple of 4"
+                          : "jump outside the program text");
 }
 
 #define A x[c->rs1]
@@ -208,7 +221,7 @@ static void bad_jump(iss_machine *m, const iss_code *c, uint32_t target)
         break;                                                                                     \
     }
 
-/* The one dispatch. */
+/* The one dispatch. lint: long, one case per instruction */
 void cpu_run(iss_machine *m)
 {
     uint32_t *const x = m->cpu.x, *const f = m->cpu.f;

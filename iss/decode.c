@@ -5,18 +5,45 @@
  */
 #include "machine.h"
 
-enum { OPERAND_D = 1, OPERAND_X = 2, OPERAND_Y = 4, OPERAND_E = 8, OPERAND_F = 16, OPERAND_G = 32, OPERAND_H = 64, OPERAND_R = 128 };
+enum {
+    OPERAND_D = 1,
+    OPERAND_X = 2,
+    OPERAND_Y = 4,
+    OPERAND_E = 8,
+    OPERAND_F = 16,
+    OPERAND_G = 32,
+    OPERAND_H = 64,
+    OPERAND_R = 128
+};
 typedef enum imm_form { IMM_N, IMM_I, IMM_S, IMM_B, IMM_U, IMM_J, IMM_H, IMM_C } imm_form;
-typedef enum cost_class { COST_one, COST_mul, COST_div, COST_fp, COST_fdiv, COST_load, COST_zero } cost_class;
+typedef enum cost_class {
+    COST_one,
+    COST_mul,
+    COST_div,
+    COST_fp,
+    COST_fdiv,
+    COST_load,
+    COST_zero
+} cost_class;
 
 typedef struct op_info {
     uint32_t match, mask;
     uint8_t form, operands, cost;
 } op_info;
 
-enum { D = OPERAND_D, X = OPERAND_X, Y = OPERAND_Y, E = OPERAND_E, F = OPERAND_F, G = OPERAND_G, H = OPERAND_H, R = OPERAND_R };
+enum {
+    D = OPERAND_D,
+    X = OPERAND_X,
+    Y = OPERAND_Y,
+    E = OPERAND_E,
+    F = OPERAND_F,
+    G = OPERAND_G,
+    H = OPERAND_H,
+    R = OPERAND_R
+};
 static const op_info ops[ISS_OP_COUNT] = {
-#define RV(name, match, mask, immediate, operands, cost) {match, mask, IMM_##immediate, operands, COST_##cost},
+#define RV(name, match, mask, immediate, operands, cost)                                           \
+    {match, mask, IMM_##immediate, operands, COST_##cost},
 #include "rv32.def"
 #undef RV
 };
@@ -41,11 +68,15 @@ static int32_t immediate(uint32_t w, imm_form form)
     case IMM_S:
         return signed_bits(bits(w, 25, 7) << 5 | bits(w, 7, 5), 12);
     case IMM_B:
-        return signed_bits(bits(w, 31, 1) << 12 | bits(w, 7, 1) << 11 | bits(w, 25, 6) << 5 | bits(w, 8, 4) << 1, 13);
+        return signed_bits(bits(w, 31, 1) << 12 | bits(w, 7, 1) << 11 | bits(w, 25, 6) << 5 |
+                               bits(w, 8, 4) << 1,
+                           13);
     case IMM_U:
         return (int32_t)(w & 0xfffff000u);
     case IMM_J:
-        return signed_bits(bits(w, 31, 1) << 20 | bits(w, 12, 8) << 12 | bits(w, 20, 1) << 11 | bits(w, 21, 10) << 1, 21);
+        return signed_bits(bits(w, 31, 1) << 20 | bits(w, 12, 8) << 12 | bits(w, 20, 1) << 11 |
+                               bits(w, 21, 10) << 1,
+                           21);
     case IMM_H:
         return (int32_t)bits(w, 20, 5);
     case IMM_C:
@@ -108,9 +139,11 @@ static bool reads(const iss_code *c, uint8_t reg, bool is_float)
 {
     const uint8_t o = ops[c->op].operands;
     if (is_float)
-        return ((o & F) && c->rs1 == reg) || ((o & G) && c->rs2 == reg) || ((o & H) && c->rs3 == reg);
+        return ((o & F) && c->rs1 == reg) || ((o & G) && c->rs2 == reg) ||
+               ((o & H) && c->rs3 == reg);
     /* The third operand of an array instruction is an integer register too. */
-    return ((o & X) && c->rs1 == reg) || ((o & Y) && c->rs2 == reg) || (c->op == ISS_OP_array && c->rs3 == reg);
+    return ((o & X) && c->rs1 == reg) || ((o & Y) && c->rs2 == reg) ||
+           (c->op == ISS_OP_array && c->rs3 == reg);
 }
 
 void decode_range(iss_machine *m)

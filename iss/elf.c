@@ -9,8 +9,18 @@
 #include <stdlib.h>
 
 enum {
-    ELF_HEADER = 52, ELF_EXEC = 2, ELF_RISCV = 243, ELF_FLAG_RVC = 1, ELF_PT_LOAD = 1, ELF_PF_X = 1, ELF_PROGRAM = 32,
-    ELF_SECTION = 40, ELF_SHT_SYMTAB = 2, ELF_SYMBOL = 16, ELF_SHF_COMPRESSED = 0x800, ELF_MOST_HEADERS = 4096
+    ELF_HEADER = 52,
+    ELF_EXEC = 2,
+    ELF_RISCV = 243,
+    ELF_FLAG_RVC = 1,
+    ELF_PT_LOAD = 1,
+    ELF_PF_X = 1,
+    ELF_PROGRAM = 32,
+    ELF_SECTION = 40,
+    ELF_SHT_SYMTAB = 2,
+    ELF_SYMBOL = 16,
+    ELF_SHF_COMPRESSED = 0x800,
+    ELF_MOST_HEADERS = 4096
 };
 #define ELF_MAX_BYTES ((size_t)256 << 20)
 
@@ -32,7 +42,8 @@ static bool inside(const iss_elf *elf, uint64_t offset, uint64_t bytes)
 static cgc_status malformed(iss_machine *m, const char *what)
 {
     diag_info info = {.wanted = "a statically linked RISC-V ELF32 executable",
-                      .cure = "link with the program's link.ld and without compressed instructions"};
+                      .cure =
+                          "link with the program's link.ld and without compressed instructions"};
     return diag(m->ctx, CGC_E_FORMAT, info, "ELF file: %s", what);
 }
 
@@ -63,8 +74,9 @@ static cgc_status load_segment(iss_machine *m, const uint8_t *p)
     if (!to) {
         diag_info info = {.wanted = "segments inside RAM (0x80000000), OCM or DDR",
                           .cure = "link with the program's link.ld"};
-        return diag(m->ctx, CGC_E_LIMIT, info, "ELF file: segment of %u bytes at 0x%08x is outside the memory map",
-                    bytes, address);
+        return diag(m->ctx, CGC_E_LIMIT, info,
+                    "ELF file: segment of %u bytes at 0x%08x is outside the memory map", bytes,
+                    address);
     }
     memcpy(to, m->elf.data + offset, file_bytes);
     memset(to + file_bytes, 0, bytes - file_bytes);
@@ -174,7 +186,8 @@ static const char *symbol_name(const iss_elf *elf, const uint8_t *s)
     if (at >= elf->strtab_bytes || (type != 0 && type != 2) || u16_at(s + 14) == 0)
         return NULL;
     const char *name = (const char *)elf->data + elf->strtab + at;
-    if (!memchr(name, 0, elf->strtab_bytes - at) || name[0] == 0 || name[0] == '$' || name[0] == '.')
+    if (!memchr(name, 0, elf->strtab_bytes - at) || name[0] == 0 || name[0] == '$' ||
+        name[0] == '.')
         return NULL;
     return name;
 }

@@ -115,9 +115,10 @@ uint32_t fpu_arith(iss_cpu *cpu, iss_op op, uint32_t a, uint32_t b, uint32_t c, 
 void fpu_collect(iss_cpu *cpu)
 {
     const int host = fetestexcept(FE_ALL_EXCEPT);
-    cpu->fflags |= (uint32_t)((host & FE_INEXACT ? FLAG_NX : 0) | (host & FE_UNDERFLOW ? FLAG_UF : 0) |
-                              (host & FE_OVERFLOW ? FLAG_OF : 0) | (host & FE_DIVBYZERO ? FLAG_DZ : 0) |
-                              (host & FE_INVALID ? FLAG_NV : 0));
+    cpu->fflags |=
+        (uint32_t)((host & FE_INEXACT ? FLAG_NX : 0) | (host & FE_UNDERFLOW ? FLAG_UF : 0) |
+                   (host & FE_OVERFLOW ? FLAG_OF : 0) | (host & FE_DIVBYZERO ? FLAG_DZ : 0) |
+                   (host & FE_INVALID ? FLAG_NV : 0));
     if (host)
         feclearexcept(FE_ALL_EXCEPT);
 }

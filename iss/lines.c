@@ -14,8 +14,19 @@ typedef struct cursor {
 } cursor;
 
 enum {
-    FORM_BLOCK2 = 3, FORM_BLOCK4, FORM_DATA2, FORM_DATA4, FORM_DATA8, FORM_STRING, FORM_BLOCK, FORM_BLOCK1, FORM_DATA1,
-    FORM_STRP = 0x0e, FORM_UDATA = 0x0f, FORM_DATA16 = 0x1e, FORM_LINE_STRP = 0x1f
+    FORM_BLOCK2 = 3,
+    FORM_BLOCK4,
+    FORM_DATA2,
+    FORM_DATA4,
+    FORM_DATA8,
+    FORM_STRING,
+    FORM_BLOCK,
+    FORM_BLOCK1,
+    FORM_DATA1,
+    FORM_STRP = 0x0e,
+    FORM_UDATA = 0x0f,
+    FORM_DATA16 = 0x1e,
+    FORM_LINE_STRP = 0x1f
 };
 enum { CONTENT_PATH = 1 };
 
@@ -119,7 +130,11 @@ static const char *take_form(const iss_elf *elf, cursor *c, uint64_t form)
     case FORM_DATA4:
     case FORM_DATA8:
     case FORM_DATA16:
-        (void)take(c, form == FORM_DATA1 ? 1 : form == FORM_DATA2 ? 2 : form == FORM_DATA4 ? 4 : form == FORM_DATA8 ? 8 : 16);
+        (void)take(c, form == FORM_DATA1   ? 1
+                      : form == FORM_DATA2 ? 2
+                      : form == FORM_DATA4 ? 4
+                      : form == FORM_DATA8 ? 8
+                                           : 16);
         return "";
     case FORM_BLOCK:
         (void)take(c, (size_t)take_uleb(c));
@@ -290,7 +305,8 @@ static void run_unit(unit *u, found *f)
         if (opcode >= u->opcode_base) {
             const uint32_t a = opcode - u->opcode_base;
             r.address += a / u->line_range * u->min_length;
-            r.line = (int32_t)((uint32_t)r.line + (uint32_t)(u->line_base + (int32_t)(a % u->line_range)));
+            r.line = (int32_t)((uint32_t)r.line +
+                               (uint32_t)(u->line_base + (int32_t)(a % u->line_range)));
             see_row(f, &last, &r, &started);
         } else if (opcode == 1) {
             see_row(f, &last, &r, &started);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * machine.c - the public functions of iss.h: a machine, its memories, the run. The scalar core's RAM is given whole; DDR
- * grows to what is used.
+ * machine.c - the public functions of iss.h: a machine, its memories, the run. The scalar core's RAM is given
+ * whole; DDR grows to what is used.
  */
 #include "machine.h"
 
@@ -20,8 +20,8 @@ bool iss_fault(iss_machine *m, iss_reason reason, uint32_t pc, uint32_t address,
     m->stop.message = m->message;
     iss_place(m, pc, place, sizeof place);
     if (text)
-        (void)snprintf(m->message, sizeof m->message, "%s (0x%08x) in layer %u at %s", text, address,
-                       m->array.layer, place);
+        (void)snprintf(m->message, sizeof m->message, "%s (0x%08x) in layer %u at %s", text,
+                       address, m->array.layer, place);
     else
         (void)snprintf(m->message, sizeof m->message, "exit at %s", place);
     return false;
@@ -62,10 +62,16 @@ uint8_t *iss_memory(iss_machine *m, uint32_t address, uint32_t bytes)
 static bool make_memories(iss_machine *m)
 {
     epu *e = &m->array;
-    const size_t lanes = (size_t)hw_pes(&m->hw), lrm = (size_t)m->hw.lrm_size, accs = (size_t)m->hw.num_acc;
-    *e = (epu){.lanes = (int32_t)lanes, .macs_per_pe = m->hw.macs_per_pe, .lrm_size = m->hw.lrm_size,
-               .num_acc = m->hw.num_acc, .ocm_bytes = (uint32_t)m->hw.ocm_size, .hw = &m->hw,
-               .grow_ddr = grow_ddr, .owner = m};
+    const size_t lanes = (size_t)hw_pes(&m->hw), lrm = (size_t)m->hw.lrm_size,
+                 accs = (size_t)m->hw.num_acc;
+    *e = (epu){.lanes = (int32_t)lanes,
+               .macs_per_pe = m->hw.macs_per_pe,
+               .lrm_size = m->hw.lrm_size,
+               .num_acc = m->hw.num_acc,
+               .ocm_bytes = (uint32_t)m->hw.ocm_size,
+               .hw = &m->hw,
+               .grow_ddr = grow_ddr,
+               .owner = m};
     m->ram = calloc(CCL_RAM_BYTES, 1);
     m->array_memory = calloc(lanes * accs * 4 + lanes * lrm + accs * lrm, 1);
     e->ocm = calloc(e->ocm_bytes, 1);
@@ -136,8 +142,8 @@ static cgc_status check_range(iss_machine *m, uint32_t address, size_t bytes, ui
     if (*out)
         return CGC_OK;
     diag_info info = {.wanted = "a range inside RAM, OCM or DDR"};
-    return diag(m->ctx, CGC_E_ARGUMENT, info, "%zu bytes at 0x%08x are outside the simulated memories", bytes,
-                address);
+    return diag(m->ctx, CGC_E_ARGUMENT, info,
+                "%zu bytes at 0x%08x are outside the simulated memories", bytes, address);
 }
 
 cgc_status iss_write(iss_machine *m, uint32_t address, const void *data, size_t bytes)

@@ -22,12 +22,12 @@ typedef enum iss_op {
 
 /* One predecoded instruction. rd 32 is a sink for x0. */
 typedef struct iss_code {
-    uint8_t op;       /* iss_op */
+    uint8_t op; /* iss_op */
     uint8_t rd, rs1, rs2, rs3;
-    uint8_t rm;       /* float rounding mode; array instruction: funct3 * 4 + funct2; CSR: immediate */
+    uint8_t rm; /* float rounding mode; array instruction: funct3 * 4 + funct2; CSR: immediate */
     uint16_t load_use; /* cycles in cost that vanish when a jump leads here */
     int32_t imm;
-    uint32_t cost;    /* cycles, load-use of the instruction before included */
+    uint32_t cost; /* cycles, load-use of the instruction before included */
 } iss_code;
 
 /* Scalar core. */
@@ -39,9 +39,9 @@ typedef struct iss_cpu {
 } iss_cpu;
 
 typedef struct iss_queue {
-    uint64_t end;       /* completion of the last operation */
-    uint64_t ready;     /* latest event time waited for */
-    uint64_t ring[64];  /* completion of the last queue_depth operations */
+    uint64_t end;      /* completion of the last operation */
+    uint64_t ready;    /* latest event time waited for */
+    uint64_t ring[64]; /* completion of the last queue_depth operations */
     uint32_t ring_at;
 } iss_queue;
 
@@ -52,8 +52,8 @@ typedef struct iss_event {
 } iss_event;
 
 typedef struct iss_time {
-    uint64_t now;       /* scalar core */
-    uint64_t port_end;  /* OCM-LRM port */
+    uint64_t now;      /* scalar core */
+    uint64_t port_end; /* OCM-LRM port */
     uint64_t ddr_end;
     iss_queue queues[CCL_QUEUES];
     iss_event events[EPU_EVENTS];
@@ -127,7 +127,7 @@ bool array_exec(iss_machine *m, const iss_code *c, uint32_t pc);
 const char *array_name(uint32_t functions);
 
 /* timing.c */
-void time_issue(iss_machine *m, uint32_t queue);                /* one cycle of the scalar core, FULL */
+void time_issue(iss_machine *m, uint32_t queue); /* one cycle of the scalar core, FULL */
 void time_operation(iss_machine *m, uint32_t queue, uint64_t cost);
 bool time_post(iss_machine *m, uint32_t queue, uint32_t event); /* false: out of memory */
 void time_wait(iss_machine *m, uint32_t queue, uint32_t event, uint32_t count);
@@ -142,8 +142,9 @@ void stats_end_run(iss_machine *m);
 /* race.c: all do nothing when the detector is off. false: stopped. */
 bool race_new(iss_machine *m, bool stop_at_first);
 void race_free(iss_machine *m);
-bool race_issue(iss_machine *m, uint32_t queue, uint32_t pc); /* before the body: its accesses follow */
-bool race_done(iss_machine *m);                               /* after the body */
+bool race_issue(iss_machine *m, uint32_t queue,
+                uint32_t pc);   /* before the body: its accesses follow */
+bool race_done(iss_machine *m); /* after the body */
 bool race_post(iss_machine *m, uint32_t queue, uint32_t event, uint32_t pc);
 bool race_wait(iss_machine *m, uint32_t queue, uint32_t event, uint32_t count, uint32_t pc);
 void race_scalar_wait(iss_machine *m, uint32_t event, uint32_t count);

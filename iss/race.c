@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * race.c - the race detector: vector clocks over the five queues and the scalar core, and for every byte of DDR, OCM, LRM
- * and the accumulators its last write and last reads. An access that is not ordered after a conflicting one is a
+ * race.c - the race detector: vector clocks over the five queues and the scalar core, and for every byte of DDR, OCM,
+ * LRM and the accumulators its last write and last reads. An access that is not ordered after a conflicting one is a
  * race whatever the simulated times are. Order: scalar core before what it issues, operations of one queue,
  * post before wait, swait and drain. LRM is tracked once for all PEs: lanes always begin at 0, so two
  * accesses to one LRM address always meet in PE 0.
@@ -11,7 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { UNITS = ISS_QUEUES, LINE = 64, PAGE = 4096, PAGE_LINES = PAGE / LINE, MOST_RACES = 1024, SPACES = 4 };
+enum {
+    UNITS = ISS_QUEUES,
+    LINE = 64,
+    PAGE = 4096,
+    PAGE_LINES = PAGE / LINE,
+    MOST_RACES = 1024,
+    SPACES = 4
+};
 
 typedef struct clock_vector {
     uint32_t at[UNITS];
@@ -119,7 +126,8 @@ static void report(iss_machine *m, uint32_t earlier, int space, uint32_t offset)
         r->cap_races = cap;
     }
     race_entry *e = &r->races[r->n_races++];
-    *e = (race_entry){.first = earlier, .second = r->current, .address = bases[space] + offset, .space = space};
+    *e = (race_entry){
+        .first = earlier, .second = r->current, .address = bases[space] + offset, .space = space};
     iss_place(m, r->records[earlier].pc, e->first_place, sizeof e->first_place);
     iss_place(m, r->records[r->current].pc, e->second_place, sizeof e->second_place);
 }
@@ -269,9 +277,11 @@ static bool go_on(iss_machine *m, uint32_t pc)
         return true;
     const race_entry *e = &r->races[0];
     iss_fault(m, ISS_RACE, pc, e->address, "race");
-    (void)snprintf(m->message, sizeof m->message, "race on %s 0x%08x in layer %u: %s at %s and %s at %s are not ordered",
-                   space_names[e->space], e->address, m->array.layer, unit_names[r->records[e->first].unit],
-                   e->first_place, unit_names[r->records[e->second].unit], e->second_place);
+    (void)snprintf(m->message, sizeof m->message,
+                   "race on %s 0x%08x in layer %u: %s at %s and %s at %s are not ordered",
+                   space_names[e->space], e->address, m->array.layer,
+                   unit_names[r->records[e->first].unit], e->first_place,
+                   unit_names[r->records[e->second].unit], e->second_place);
     return false;
 }
 
@@ -381,8 +391,10 @@ void iss_race_get(const iss_machine *m, int32_t i, iss_race *out_race)
         return;
     const struct race *r = m->race;
     const race_entry *e = &r->races[i];
-    *out_race = (iss_race){.first = e->first_place, .second = e->second_place,
+    *out_race = (iss_race){.first = e->first_place,
+                           .second = e->second_place,
                            .first_queue = (int32_t)r->records[e->first].unit,
                            .second_queue = (int32_t)r->records[e->second].unit,
-                           .address = e->address, .space = e->space};
+                           .address = e->address,
+                           .space = e->space};
 }

@@ -85,7 +85,8 @@ void stats_end_run(iss_machine *m)
         m->total.stall[q][ISS_STALL_IDLE] += end - m->time.queues[q].end;
     m->total.stall[ISS_Q_SCALAR][ISS_STALL_IDLE] += end - m->time.now;
     m->time.now = end;
-    (void)stats_end_layer(m, m->array.layer); /* out of memory: totals stay right, the layer is missing */
+    (void)stats_end_layer(
+        m, m->array.layer); /* out of memory: totals stay right, the layer is missing */
 }
 
 void iss_get_stats(const iss_machine *m, iss_stats *out_total)

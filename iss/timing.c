@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 /* Accounts queue time up to "until" to a reason and returns the later of both. */
-static uint64_t stall_until(iss_machine *m, uint32_t queue, int reason, uint64_t from, uint64_t until)
+static uint64_t stall_until(iss_machine *m, uint32_t queue, int reason, uint64_t from,
+                            uint64_t until)
 {
     if (until <= from)
         return from;
@@ -48,7 +49,8 @@ void time_operation(iss_machine *m, uint32_t queue, uint64_t cost)
     uint64_t *port = NULL;
     if (queue == CCL_DMI || queue == CCL_DMO) {
         const uint64_t request = later(t->now, q->ready);
-        start = stall_until(m, queue, ISS_STALL_LATENCY, start, request + (uint64_t)m->hw.ddr_latency);
+        start =
+            stall_until(m, queue, ISS_STALL_LATENCY, start, request + (uint64_t)m->hw.ddr_latency);
         port = &t->ddr_end;
     } else if (queue == CCL_ALD || queue == CCL_AST) {
         port = &t->port_end;

@@ -71,7 +71,7 @@ typedef struct ccl_scale {
 } ccl_scale;
 
 /* Clamp of a requantization, packed: zp, lo, hi as signed bytes 0, 1, 2. */
-#define CCL_CLAMP(zp, lo, hi)                                                                        \
+#define CCL_CLAMP(zp, lo, hi)                                                                      \
     (((uint32_t)(zp) & 255u) | (((uint32_t)(lo) & 255u) << 8) | (((uint32_t)(hi) & 255u) << 16))
 /* Two 16-bit operands in one register. */
 #define CCL_PAIR(low, high) (((uint32_t)(low) & 0xffffu) | ((uint32_t)(high) << 16))

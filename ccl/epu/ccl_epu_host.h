@@ -17,7 +17,7 @@ extern "C" {
 
 typedef struct ccl_epu_config {
     int32_t array_size, macs_per_pe, lrm_size, num_acc; /* ranges: isa/hwconfig.def */
-    void *ocm, *ddr;                                    /* what CCL_OCM_BASE and CCL_DDR_BASE stand for */
+    void *ocm, *ddr; /* what CCL_OCM_BASE and CCL_DDR_BASE stand for */
     uint32_t ocm_bytes, ddr_bytes;
 } ccl_epu_config;
 

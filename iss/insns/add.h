@@ -12,8 +12,8 @@ static inline void insn_add(epu *e, const ccl_binary *b, uint32_t pair_a_b, uint
     uint32_t i;
     int32_t l;
     if (!epu_check_clamp(e, b->y_zp, b->lo, b->hi) || !epu_check_clamp(e, b->a_zp, -128, 127) ||
-        !epu_check_clamp(e, b->b_zp, -128, 127) || !epu_lrm(e, at_a, n, 0) || !epu_lrm(e, at_b, n, 0) ||
-        !epu_lrm(e, dst, n, 1))
+        !epu_check_clamp(e, b->b_zp, -128, 127) || !epu_lrm(e, at_a, n, 0) ||
+        !epu_lrm(e, at_b, n, 0) || !epu_lrm(e, dst, n, 1))
         return;
     for (l = 0; l < e->lanes; l++) {
         int8_t *local = epu_lane(e, l);
@@ -23,7 +23,8 @@ static inline void insn_add(epu *e, const ccl_binary *b, uint32_t pair_a_b, uint
             local[dst + i] = ccl_quantize(x + y, b->y_scale, b->y_zp, b->lo, b->hi);
         }
     }
-    EPU_COST(e, EPU_HW(e, unit_overhead) + EPU_CEIL(n * (7 + EPU_HW(e, fp_div_cycles)), EPU_HW(e, fp_lanes)));
+    EPU_COST(e, EPU_HW(e, unit_overhead) +
+                    EPU_CEIL(n * (7 + EPU_HW(e, fp_div_cycles)), EPU_HW(e, fp_lanes)));
 }
 
 #endif

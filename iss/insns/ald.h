@@ -18,7 +18,8 @@ static inline void insn_ald(epu *e, const ccl_block *b, uint32_t ocm, uint32_t p
     if (lanes == 0 || bytes == 0 || !epu_lrm(e, lrm, bytes, 1))
         return;
     for (l = 0; l < read_lanes; l++)
-        if (!block_lane(e, b, (int64_t)ocm + (int64_t)l * b->lane_stride, epu_lane(e, (int32_t)l) + lrm, 1))
+        if (!block_lane(e, b, (int64_t)ocm + (int64_t)l * b->lane_stride,
+                        epu_lane(e, (int32_t)l) + lrm, 1))
             return;
     for (; l < lanes; l++)
         memcpy(epu_lane(e, (int32_t)l) + lrm, epu_lane(e, 0) + lrm, (size_t)bytes);

@@ -17,7 +17,8 @@ static inline void insn_ast(epu *e, const ccl_block *b, uint32_t ocm, uint32_t p
     if (lanes == 0 || bytes == 0 || !epu_lrm(e, lrm, bytes, 0))
         return;
     for (l = 0; l < lanes; l++)
-        if (!block_lane(e, b, (int64_t)ocm + (int64_t)l * b->lane_stride, epu_lane(e, (int32_t)l) + lrm, 0))
+        if (!block_lane(e, b, (int64_t)ocm + (int64_t)l * b->lane_stride,
+                        epu_lane(e, (int32_t)l) + lrm, 0))
             return;
 }
 

@@ -10,7 +10,8 @@ static inline void insn_dequant(epu *e, const ccl_scale *s, uint32_t src, uint32
     const uint32_t dst = EPU_LOW(pair_dst_n), n = EPU_HIGH(pair_dst_n);
     uint32_t i;
     int32_t l;
-    if (!epu_check_clamp(e, s->zp, -128, 127) || !epu_lrm(e, src, n, 0) || !epu_lrm(e, dst, (uint64_t)n * 4, 1))
+    if (!epu_check_clamp(e, s->zp, -128, 127) || !epu_lrm(e, src, n, 0) ||
+        !epu_lrm(e, dst, (uint64_t)n * 4, 1))
         return;
     for (l = 0; l < e->lanes; l++) {
         int8_t *local = epu_lane(e, l);

@@ -34,7 +34,8 @@ static inline void dma_copy(epu *e, const ccl_dma *d, int to_ocm)
     uint32_t i1, i2;
     if (!dma_check(e, d))
         return;
-    EPU_MOVED(e, (uint64_t)d->n1 * d->n2 * EPU_CEIL(d->n0, EPU_HW(e, ddr_burst)) * EPU_HW(e, ddr_burst));
+    EPU_MOVED(e, (uint64_t)d->n1 * d->n2 * EPU_CEIL(d->n0, EPU_HW(e, ddr_burst)) *
+                     EPU_HW(e, ddr_burst));
     EPU_COST(e, EPU_CEIL(e->moved, EPU_HW(e, ddr_bytes_per_cycle)));
     if (d->n0 == 0 || d->n1 == 0)
         return;

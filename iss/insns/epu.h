@@ -17,7 +17,12 @@
 enum { EPU_EVENTS = 32, EPU_MAX_ACC = 64, EPU_MAX_LAYER = 65535 };
 enum { EPU_DDR, EPU_OCM, EPU_LRM, EPU_ACC }; /* spaces, as in iss_race */
 
-typedef enum epu_fault_kind { EPU_OK, EPU_BAD_OPERAND, EPU_BAD_ADDRESS, EPU_DEADLOCK } epu_fault_kind;
+typedef enum epu_fault_kind {
+    EPU_OK,
+    EPU_BAD_OPERAND,
+    EPU_BAD_ADDRESS,
+    EPU_DEADLOCK
+} epu_fault_kind;
 
 typedef struct epu {
     /* Geometry (isa/hwconfig.def). */
@@ -27,7 +32,7 @@ typedef struct epu {
     int8_t *scratch; /* [num_acc][lrm_size]: broadcast windows */
     uint8_t *ocm, *ddr;
     uint32_t ocm_bytes, ddr_bytes;
-    uint32_t events[EPU_EVENTS]; /* posts so far, in program order */
+    uint32_t events[EPU_EVENTS];  /* posts so far, in program order */
     uint32_t posters[EPU_EVENTS]; /* 1 + the queue that posts the event, 0: none yet */
     uint32_t layer;
     /* First fault; sticky. */

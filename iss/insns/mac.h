@@ -29,7 +29,8 @@ static inline int32_t mac_dot(const int16_t *a, const int16_t *b, uint32_t n)
 }
 
 /* n elements of each of no broadcast rows, widened, at rows of MAC_CHUNK. */
-static inline void mac_lane(const int16_t *a, const int16_t *b, uint32_t n, uint32_t no, int32_t *acc)
+static inline void mac_lane(const int16_t *a, const int16_t *b, uint32_t n, uint32_t no,
+                            int32_t *acc)
 {
     uint32_t o;
     for (o = 0; o < no; o++)
@@ -61,7 +62,8 @@ static inline void mac_clear(epu *e, uint32_t no)
 }
 
 /* mac_weights and mac_weights_first. */
-static inline void mac_from_weights(epu *e, uint32_t ocm, uint32_t pair_k_no, uint32_t lrm, int first)
+static inline void mac_from_weights(epu *e, uint32_t ocm, uint32_t pair_k_no, uint32_t lrm,
+                                    int first)
 {
     const uint32_t k = EPU_LOW(pair_k_no), no = EPU_HIGH(pair_k_no);
     const uint32_t bytes = k * (uint32_t)e->macs_per_pe;

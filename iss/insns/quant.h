@@ -16,9 +16,11 @@ static inline void insn_quant(epu *e, const ccl_scale *s, uint32_t src, uint32_t
     for (l = 0; l < e->lanes; l++) {
         int8_t *local = epu_lane(e, l);
         for (i = 0; i < n; i++)
-            local[dst + i] = ccl_quantize(epu_load_f32(local + src + (size_t)i * 4), s->scale, s->zp, s->lo, s->hi);
+            local[dst + i] = ccl_quantize(epu_load_f32(local + src + (size_t)i * 4), s->scale,
+                                          s->zp, s->lo, s->hi);
     }
-    EPU_COST(e, EPU_HW(e, unit_overhead) + EPU_CEIL(n * (2 + EPU_HW(e, fp_div_cycles)), EPU_HW(e, fp_lanes)));
+    EPU_COST(e, EPU_HW(e, unit_overhead) +
+                    EPU_CEIL(n * (2 + EPU_HW(e, fp_div_cycles)), EPU_HW(e, fp_lanes)));
 }
 
 #endif

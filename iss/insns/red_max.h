@@ -25,8 +25,9 @@ static inline void insn_red_max(epu *e, const ccl_taps *t, uint32_t src, uint32_
     for (l = 0; l < e->lanes; l++)
         for (i = 0; i < t->n; i++)
             epu_lane(e, l)[dst + (uint32_t)i] = red_max_one(t, epu_lane(e, l) + src + i);
-    EPU_COST(e, EPU_HW(e, unit_overhead) + EPU_CEIL((uint64_t)t->n * (uint64_t)t->taps_y * (uint64_t)t->taps_x,
-                                                    EPU_HW(e, alu_lanes)));
+    EPU_COST(e, EPU_HW(e, unit_overhead) +
+                    EPU_CEIL((uint64_t)t->n * (uint64_t)t->taps_y * (uint64_t)t->taps_x,
+                             EPU_HW(e, alu_lanes)));
 }
 
 #endif

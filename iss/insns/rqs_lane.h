@@ -8,7 +8,8 @@
 static inline void insn_rqs_lane(epu *e, uint32_t lrm_const, uint32_t pair_lrm_no, uint32_t clamp)
 {
     const uint32_t lrm = EPU_LOW(pair_lrm_no), no = EPU_HIGH(pair_lrm_no);
-    const int32_t zp = epu_clamp_part(clamp, 0), lo = epu_clamp_part(clamp, 1), hi = epu_clamp_part(clamp, 2);
+    const int32_t zp = epu_clamp_part(clamp, 0), lo = epu_clamp_part(clamp, 1),
+                  hi = epu_clamp_part(clamp, 2);
     uint32_t o;
     int32_t l;
     if (!epu_check_clamp(e, zp, lo, hi) || !epu_acc(e, no, 0) || !epu_lrm(e, lrm_const, 8, 0) ||

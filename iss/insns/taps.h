@@ -10,7 +10,8 @@
 /* Lowest and highest byte that the taps read, relative to src. */
 static inline void taps_range(const ccl_taps *t, int64_t *out_lo, int64_t *out_hi)
 {
-    const int64_t y = (int64_t)(t->taps_y - 1) * t->stride_y, x = (int64_t)(t->taps_x - 1) * t->stride_x;
+    const int64_t y = (int64_t)(t->taps_y - 1) * t->stride_y,
+                  x = (int64_t)(t->taps_x - 1) * t->stride_x;
     *out_lo = (y < 0 ? y : 0) + (x < 0 ? x : 0);
     *out_hi = (y > 0 ? y : 0) + (x > 0 ? x : 0) + t->n;
 }

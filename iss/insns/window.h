@@ -20,8 +20,8 @@ static inline int window_check(epu *e, const ccl_window *w)
 {
     const int32_t most = e->lrm_size;
     return epu_check(e,
-                     w->kh >= 1 && w->kw >= 1 && w->c >= 1 && w->ow >= 1 && w->kh <= most && w->kw <= most &&
-                         w->c <= most && (int64_t)w->kw * w->c <= most &&
+                     w->kh >= 1 && w->kw >= 1 && w->c >= 1 && w->ow >= 1 && w->kh <= most &&
+                         w->kw <= most && w->c <= most && (int64_t)w->kw * w->c <= most &&
                          (uint64_t)w->kh * window_row_bytes(e, w) <= (uint64_t)most,
                      "window needs kh, kw, c, ow >= 1 and at most lrm_size bytes");
 }
@@ -35,7 +35,8 @@ static inline int window_tap(epu *e, const ccl_window *w, int64_t iy, int64_t ix
         return 1;
     }
     /* iy and ix are below 2^31, so neither product nor sum leaves int64. */
-    from = epu_ocm(e, (int64_t)w->base + iy * w->row_bytes + ix * w->pixel_bytes, (uint64_t)w->c, 0);
+    from =
+        epu_ocm(e, (int64_t)w->base + iy * w->row_bytes + ix * w->pixel_bytes, (uint64_t)w->c, 0);
     if (!from)
         return 0;
     memcpy(to, from, (size_t)w->c);

@@ -30,7 +30,8 @@ static inline void put(prog *p, uint32_t w)
         p->words[p->n++] = w;
 }
 
-static inline uint32_t r_type(uint32_t f7, uint32_t rs2, uint32_t rs1, uint32_t f3, uint32_t rd, uint32_t op)
+static inline uint32_t r_type(uint32_t f7, uint32_t rs2, uint32_t rs1, uint32_t f3, uint32_t rd,
+                              uint32_t op)
 {
     return f7 << 25 | rs2 << 20 | rs1 << 15 | f3 << 12 | rd << 7 | op;
 }
@@ -56,8 +57,8 @@ static inline uint32_t b_type(int32_t imm, uint32_t rs2, uint32_t rs1, uint32_t 
 static inline uint32_t j_type(int32_t imm, uint32_t rd)
 {
     const uint32_t v = (uint32_t)imm;
-    return (v >> 20 & 1u) << 31 | (v >> 1 & 1023u) << 21 | (v >> 11 & 1u) << 20 | (v >> 12 & 255u) << 12 |
-           rd << 7 | 0x6fu;
+    return (v >> 20 & 1u) << 31 | (v >> 1 & 1023u) << 21 | (v >> 11 & 1u) << 20 |
+           (v >> 12 & 255u) << 12 | rd << 7 | 0x6fu;
 }
 
 static inline uint32_t addi(uint32_t rd, uint32_t rs1, int32_t imm)
@@ -82,7 +83,8 @@ static inline void li(prog *p, uint32_t rd, uint32_t v)
     put(p, addi(rd, rd, (int32_t)(v << 20) >> 20));
 }
 
-static inline uint32_t array_word(uint32_t f3, uint32_t f2, uint32_t rd, uint32_t rs1, uint32_t rs2, uint32_t rs3)
+static inline uint32_t array_word(uint32_t f3, uint32_t f2, uint32_t rd, uint32_t rs1, uint32_t rs2,
+                                  uint32_t rs3)
 {
     return rs3 << 27 | f2 << 25 | rs2 << 20 | rs1 << 15 | f3 << 12 | rd << 7 | 0x0bu;
 }
@@ -118,9 +120,11 @@ static inline uint8_t *asm_elf(const prog *p, size_t *out_bytes)
 {
     const size_t bytes = ASM_HEADER + (size_t)p->n * 4;
     uint8_t *d = calloc(bytes, 1);
-    const uint32_t header[13] = {0x464c457fu, 0x00010101u, 0, 0, 2u | 243u << 16, 1, (uint32_t)ASM_BASE, 52,
-                                 0, 0, 52u | 32u << 16, 1, 0};
-    const uint32_t segment[8] = {1, ASM_HEADER, (uint32_t)ASM_BASE, (uint32_t)ASM_BASE, p->n * 4, p->n * 4, 5, 4};
+    const uint32_t header[13] = {
+        0x464c457fu, 0x00010101u,     0, 0, 2u | 243u << 16, 1, (uint32_t)ASM_BASE, 52, 0,
+        0,           52u | 32u << 16, 1, 0};
+    const uint32_t segment[8] = {
+        1, ASM_HEADER, (uint32_t)ASM_BASE, (uint32_t)ASM_BASE, p->n * 4, p->n * 4, 5, 4};
     if (!d)
         return NULL;
     for (int i = 0; i < 13; i++)

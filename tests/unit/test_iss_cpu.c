@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_iss_cpu.c - the scalar core's RV32IMF instructions on special and random operands: each runs in a guest loop over
- * many cases, its results and float flags are compared with C expressions in wider types (double, int64) or with
+ * test_iss_cpu.c - the scalar core's RV32IMF instructions on special and random operands: each runs in a guest loop
+ * over many cases, its results and float flags are compared with C expressions in wider types (double, int64) or with
  * the host's own float unit under the same rounding mode.
  */
 #include "iss_asm.h"
@@ -21,11 +21,12 @@ static prog p;
 static test_case cases[CASES];
 static uint64_t seed = 777;
 
-static const uint32_t specials[] = {0, 1, 2, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff, 0xfffffffe, 31, 32, 0x3f800000,
-                                    0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fa00000, 0xffc00001, 0x00800000,
-                                    0x007fffff, 0x80000010, 0x4effffff, 0x4f000000, 0xcf000000, 0xcf000001, 0x4f7fffff,
-                                    0x4f800000, 0x3f000000, 0xbf000000, 0x3fc00000, 0x40200000, 0x4b000001, 0x34000000,
-                                    0x7f7fffff, 0xff7fffff, 0x3effffff, 0x3f7fffff, 0xbf7fffff};
+static const uint32_t specials[] = {
+    0,          1,          2,          0x7fffffff, 0x80000000, 0x80000001, 0xffffffff, 0xfffffffe,
+    31,         32,         0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7fa00000,
+    0xffc00001, 0x00800000, 0x007fffff, 0x80000010, 0x4effffff, 0x4f000000, 0xcf000000, 0xcf000001,
+    0x4f7fffff, 0x4f800000, 0x3f000000, 0xbf000000, 0x3fc00000, 0x40200000, 0x4b000001, 0x34000000,
+    0x7f7fffff, 0xff7fffff, 0x3effffff, 0x3f7fffff, 0xbf7fffff};
 enum { SPECIALS = sizeof specials / sizeof *specials };
 
 /* Specials, any bits, or floats near one another. */
@@ -87,8 +88,8 @@ static void expect(const char *name, const test_case *c, uint32_t result, uint32
     if (c->result == result && c->flags == flags)
         return;
     if (check_failures++ < 20)
-        printf("%s(%08x, %08x, %08x) = %08x flags %02x, wanted %08x flags %02x\n", name, c->a, c->b, c->c, c->result,
-               c->flags, result, flags);
+        printf("%s(%08x, %08x, %08x) = %08x flags %02x, wanted %08x flags %02x\n", name, c->a, c->b,
+               c->c, c->result, c->flags, result, flags);
 }
 
 /* ---- integers ---- */
@@ -116,7 +117,7 @@ INT_OP(sra, floor(ldexp((double)a, -(int)(ub % 32))) < 0
                 : (int64_t)(ua >> (ub % 32)))
 INT_OP(or, ~(~ua & ~ub))
 INT_OP(and, ~(~ua | ~ub))
-INT_OP(mul, ua * ub)
+INT_OP(mul, ua *ub)
 INT_OP(mulh, (uint64_t)(a * b) >> 32)
 INT_OP(mulhsu, (uint64_t)(a * (int64_t)ub) >> 32)
 INT_OP(mulhu, (ua * ub) >> 32)
@@ -126,11 +127,12 @@ INT_OP(rem, b == 0 ? a : a % b)
 INT_OP(remu, ub == 0 ? ua : ua % ub)
 
 static const int_op int_ops[] = {
-    {"add", 0, 0, value_add}, {"sub", 32, 0, value_sub}, {"sll", 0, 1, value_sll}, {"slt", 0, 2, value_slt},
-    {"sltu", 0, 3, value_sltu}, {"xor", 0, 4, value_xor}, {"srl", 0, 5, value_srl}, {"sra", 32, 5, value_sra},
-    {"or", 0, 6, value_or}, {"and", 0, 7, value_and}, {"mul", 1, 0, value_mul}, {"mulh", 1, 1, value_mulh},
-    {"mulhsu", 1, 2, value_mulhsu}, {"mulhu", 1, 3, value_mulhu}, {"div", 1, 4, value_div}, {"divu", 1, 5, value_divu},
-    {"rem", 1, 6, value_rem}, {"remu", 1, 7, value_remu}};
+    {"add", 0, 0, value_add},       {"sub", 32, 0, value_sub},    {"sll", 0, 1, value_sll},
+    {"slt", 0, 2, value_slt},       {"sltu", 0, 3, value_sltu},   {"xor", 0, 4, value_xor},
+    {"srl", 0, 5, value_srl},       {"sra", 32, 5, value_sra},    {"or", 0, 6, value_or},
+    {"and", 0, 7, value_and},       {"mul", 1, 0, value_mul},     {"mulh", 1, 1, value_mulh},
+    {"mulhsu", 1, 2, value_mulhsu}, {"mulhu", 1, 3, value_mulhu}, {"div", 1, 4, value_div},
+    {"divu", 1, 5, value_divu},     {"rem", 1, 6, value_rem},     {"remu", 1, 7, value_remu}};
 
 static void check_int(const int_op *op, bool immediate, int32_t imm)
 {
@@ -153,7 +155,8 @@ static void test_integers(void)
         if (op->f7 == 1 || (op->f7 == 32 && !shift))
             continue;
         for (int t = 0; t < 4; t++) {
-            const int32_t imm = shift ? (int32_t)rnd_below(&seed, 32) : (int32_t)rnd_below(&seed, 4096) - 2048;
+            const int32_t imm =
+                shift ? (int32_t)rnd_below(&seed, 32) : (int32_t)rnd_below(&seed, 4096) - 2048;
             w = i_type(imm | (int32_t)(op->f7 << 5), A0, op->f3, A4, 0x13);
             make_cases();
             run_cases(&w, 1, false);
@@ -167,13 +170,15 @@ static void test_branches(void)
     static const uint32_t kinds[6] = {0, 1, 4, 5, 6, 7};
     for (int k = 0; k < 6; k++) {
         /* a4 = 1 unless taken: then 2 */
-        const uint32_t w[4] = {addi(A4, ZERO, 2), b_type(8, A1, A0, kinds[k]), addi(A4, ZERO, 1), 0x13};
+        const uint32_t w[4] = {addi(A4, ZERO, 2), b_type(8, A1, A0, kinds[k]), addi(A4, ZERO, 1),
+                               0x13};
         make_cases();
         run_cases(w, 4, false);
         for (int i = 0; i < CASES; i++) {
             const test_case *c = &cases[i];
             const int32_t a = (int32_t)c->a, b = (int32_t)c->b;
-            const bool taken[6] = {c->a == c->b, c->a != c->b, a < b, a >= b, c->a < c->b, c->a >= c->b};
+            const bool taken[6] = {c->a == c->b, c->a != c->b, a < b,
+                                   a >= b,       c->a < c->b,  c->a >= c->b};
             expect("branch", c, taken[k] ? 2 : 1, 0);
         }
     }
@@ -182,14 +187,14 @@ static void test_branches(void)
 static void test_jumps(void)
 {
     p.n = 0;
-    put(&p, j_type(12, RA));                    /* 0: to 12, ra = base + 4 */
-    put(&p, addi(A0, ZERO, 111));               /* 4: skipped the first time, then run */
-    put(&p, j_type(12, ZERO));                  /* 8: to 20 */
-    put(&p, addi(A1, RA, 0));                   /* 12 */
-    put(&p, i_type(1, RA, 0, T0, 0x67));        /* 16: jalr to ra + 1 with bit 0 cleared, t0 = base + 20 */
-    put(&p, r_type(32, RA, T0, 0, A2, 0x33));   /* 20: a2 = t0 - ra = 16 */
-    put(&p, 0x12345000u | A3 << 7 | 0x17u);     /* 24: auipc */
-    put(&p, r_type(32, RA, A3, 0, A3, 0x33));   /* a3 = base + 24 + 0x12345000 - base - 4 */
+    put(&p, j_type(12, RA));             /* 0: to 12, ra = base + 4 */
+    put(&p, addi(A0, ZERO, 111));        /* 4: skipped the first time, then run */
+    put(&p, j_type(12, ZERO));           /* 8: to 20 */
+    put(&p, addi(A1, RA, 0));            /* 12 */
+    put(&p, i_type(1, RA, 0, T0, 0x67)); /* 16: jalr to ra + 1 with bit 0 cleared, t0 = base + 20 */
+    put(&p, r_type(32, RA, T0, 0, A2, 0x33)); /* 20: a2 = t0 - ra = 16 */
+    put(&p, 0x12345000u | A3 << 7 | 0x17u);   /* 24: auipc */
+    put(&p, r_type(32, RA, A3, 0, A3, 0x33)); /* a3 = base + 24 + 0x12345000 - base - 4 */
     put(&p, r_type(0, A2, A0, 0, A0, 0x33));
     put(&p, r_type(0, A3, A0, 0, A0, 0x33));
     leave(&p);
@@ -228,7 +233,8 @@ static void test_memory(void)
             uint8_t back[8], expected[8] = {0};
             for (int i = 0; i < loads[k].bytes; i++)
                 expected[i] = bytes[offset + i];
-            CHECK(iss_read(m, ASM_DATA + 50 + (uint32_t)offset, back, 8) == CGC_OK && memcmp(back, expected, 8) == 0);
+            CHECK(iss_read(m, ASM_DATA + 50 + (uint32_t)offset, back, 8) == CGC_OK &&
+                  memcmp(back, expected, 8) == 0);
             iss_free(m);
         }
 }
@@ -262,8 +268,9 @@ static uint32_t host_flags(void)
 static const struct {
     const char *name;
     uint32_t word; /* without rounding mode; rd 14, operands 10, 11, 12 */
-} arith[] = {{"fadd", 0x00000053}, {"fsub", 0x08000053}, {"fmul", 0x10000053}, {"fdiv", 0x18000053},
-             {"fsqrt", 0x58000053}, {"fmadd", 0x43}, {"fmsub", 0x47}, {"fnmsub", 0x4b}, {"fnmadd", 0x4f}};
+} arith[] = {{"fadd", 0x00000053}, {"fsub", 0x08000053},  {"fmul", 0x10000053},
+             {"fdiv", 0x18000053}, {"fsqrt", 0x58000053}, {"fmadd", 0x43},
+             {"fmsub", 0x47},      {"fnmsub", 0x4b},      {"fnmadd", 0x4f}};
 
 static uint32_t host_arith(int k, uint32_t a, uint32_t b, uint32_t c, int mode, uint32_t *out_flags)
 {
@@ -271,19 +278,38 @@ static uint32_t host_arith(int k, uint32_t a, uint32_t b, uint32_t c, int mode, 
     feclearexcept(FE_ALL_EXCEPT);
     fesetround(mode);
     switch (k) {
-    case 0: r = x + y; break;
-    case 1: r = x - y; break;
-    case 2: r = x * y; break;
-    case 3: r = x / y; break;
-    case 4: r = sqrtf(x); break;
-    case 5: r = fmaf(x, y, z); break;
-    case 6: r = fmaf(x, y, -z); break;
-    case 7: r = fmaf(-x, y, z); break;
-    default: r = fmaf(-x, y, -z); break;
+    case 0:
+        r = x + y;
+        break;
+    case 1:
+        r = x - y;
+        break;
+    case 2:
+        r = x * y;
+        break;
+    case 3:
+        r = x / y;
+        break;
+    case 4:
+        r = sqrtf(x);
+        break;
+    case 5:
+        r = fmaf(x, y, z);
+        break;
+    case 6:
+        r = fmaf(x, y, -z);
+        break;
+    case 7:
+        r = fmaf(-x, y, z);
+        break;
+    default:
+        r = fmaf(-x, y, -z);
+        break;
     }
     fesetround(FE_TONEAREST);
     *out_flags = host_flags();
-    if (k > 4 && ((isinf(x) && y == 0) || (x == 0 && isinf(y)))) /* RISC-V: invalid, also with a NaN added */
+    if (k > 4 &&
+        ((isinf(x) && y == 0) || (x == 0 && isinf(y)))) /* RISC-V: invalid, also with a NaN added */
         *out_flags |= 16;
     return as_bits(r);
 }
@@ -294,15 +320,18 @@ static void test_float_arithmetic(void)
 {
     for (int k = 0; k < 9; k++)
         for (uint32_t rm = 0; rm < 4; rm++) {
-            const uint32_t rs3 = k > 4 ? (uint32_t)A2 << 27 : 0, rs2 = k == 4 ? 0 : (uint32_t)A1 << 20;
+            const uint32_t rs3 = k > 4 ? (uint32_t)A2 << 27 : 0,
+                           rs2 = k == 4 ? 0 : (uint32_t)A1 << 20;
             const uint32_t base = arith[k].word | rs3 | rs2 | A0 << 15 | A4 << 7;
             /* the mode in the instruction, and through frm */
-            const uint32_t w[4] = {i_type(2, rm, 5, 0, 0x73), base | 7u << 12, base | rm << 12, i_type(2, 0, 5, 0, 0x73)};
+            const uint32_t w[4] = {i_type(2, rm, 5, 0, 0x73), base | 7u << 12, base | rm << 12,
+                                   i_type(2, 0, 5, 0, 0x73)};
             make_cases();
             run_cases(w, 4, true);
             for (int i = 0; i < CASES; i++) {
                 uint32_t flags;
-                const uint32_t v = host_arith(k, cases[i].a, cases[i].b, cases[i].c, modes[rm], &flags);
+                const uint32_t v =
+                    host_arith(k, cases[i].a, cases[i].b, cases[i].c, modes[rm], &flags);
                 expect(arith[k].name, &cases[i], v, flags);
             }
         }
@@ -323,8 +352,8 @@ static uint32_t min_max(uint32_t a, uint32_t b, bool want_min)
     return (x < y) == want_min ? a : b;
 }
 
-static void check_quiet(const char *name, uint32_t word, uint32_t (*value)(uint32_t a, uint32_t b), int nan_flags,
-                        bool is_float)
+static void check_quiet(const char *name, uint32_t word, uint32_t (*value)(uint32_t a, uint32_t b),
+                        int nan_flags, bool is_float)
 {
     make_cases();
     run_cases(&word, 1, is_float);
@@ -337,15 +366,43 @@ static void check_quiet(const char *name, uint32_t word, uint32_t (*value)(uint3
     }
 }
 
-static uint32_t value_min(uint32_t a, uint32_t b) { return min_max(a, b, true); }
-static uint32_t value_max(uint32_t a, uint32_t b) { return min_max(a, b, false); }
-static uint32_t value_le(uint32_t a, uint32_t b) { return islessequal(as_float(a), as_float(b)); }
-static uint32_t value_lt(uint32_t a, uint32_t b) { return isless(as_float(a), as_float(b)); }
-static uint32_t value_eq(uint32_t a, uint32_t b) { return as_float(a) == as_float(b); }
-static uint32_t value_sgnj(uint32_t a, uint32_t b) { return (a % 0x80000000u) + (b / 0x80000000u) * 0x80000000u; }
-static uint32_t value_sgnjn(uint32_t a, uint32_t b) { return (a % 0x80000000u) + (1 - b / 0x80000000u) * 0x80000000u; }
-static uint32_t value_sgnjx(uint32_t a, uint32_t b) { return a + (b / 0x80000000u) * 0x80000000u; }
-static uint32_t value_move(uint32_t a, uint32_t b) { (void)b; return a; }
+static uint32_t value_min(uint32_t a, uint32_t b)
+{
+    return min_max(a, b, true);
+}
+static uint32_t value_max(uint32_t a, uint32_t b)
+{
+    return min_max(a, b, false);
+}
+static uint32_t value_le(uint32_t a, uint32_t b)
+{
+    return islessequal(as_float(a), as_float(b));
+}
+static uint32_t value_lt(uint32_t a, uint32_t b)
+{
+    return isless(as_float(a), as_float(b));
+}
+static uint32_t value_eq(uint32_t a, uint32_t b)
+{
+    return as_float(a) == as_float(b);
+}
+static uint32_t value_sgnj(uint32_t a, uint32_t b)
+{
+    return (a % 0x80000000u) + (b / 0x80000000u) * 0x80000000u;
+}
+static uint32_t value_sgnjn(uint32_t a, uint32_t b)
+{
+    return (a % 0x80000000u) + (1 - b / 0x80000000u) * 0x80000000u;
+}
+static uint32_t value_sgnjx(uint32_t a, uint32_t b)
+{
+    return a + (b / 0x80000000u) * 0x80000000u;
+}
+static uint32_t value_move(uint32_t a, uint32_t b)
+{
+    (void)b;
+    return a;
+}
 
 static uint32_t value_class(uint32_t a, uint32_t b)
 {
@@ -399,7 +456,8 @@ static void test_to_int(void)
             run_cases(&w, 1, false);
             for (int i = 0; i < CASES; i++) {
                 const double v = (double)as_float(cases[i].a), r = round_mode(v, rm);
-                const double lo = is_unsigned ? 0 : -2147483648.0, hi = is_unsigned ? 4294967295.0 : 2147483647.0;
+                const double lo = is_unsigned ? 0 : -2147483648.0,
+                             hi = is_unsigned ? 4294967295.0 : 2147483647.0;
                 if (v != v || r > hi)
                     expect("fcvt.w", &cases[i], is_unsigned ? 0xffffffffu : 0x7fffffffu, 16);
                 else if (r < lo)
@@ -418,7 +476,8 @@ static void test_from_int(void)
             make_cases();
             run_cases(&w, 1, true);
             for (int i = 0; i < CASES; i++) {
-                const volatile double v = is_unsigned ? (double)cases[i].a : (double)(int32_t)cases[i].a;
+                const volatile double v =
+                    is_unsigned ? (double)cases[i].a : (double)(int32_t)cases[i].a;
                 fesetround(rm == 4 ? FE_TONEAREST : modes[rm]);
                 volatile float r = (float)v;
                 fesetround(FE_TONEAREST);
@@ -436,10 +495,10 @@ static void test_csr(void)
 {
     p.n = 0;
     put(&p, addi(A0, ZERO, 0xff));
-    put(&p, i_type(3, A0, 1, 0, 0x73));   /* fcsr = 0xff: frm 7, flags 31 */
-    put(&p, i_type(2, 3, 5, A1, 0x73));   /* a1 = frm (7), frm = 3 */
-    put(&p, i_type(1, 5, 7, A2, 0x73));   /* a2 = flags (31), clear 5 */
-    put(&p, i_type(3, 0, 2, A3, 0x73));   /* a3 = 3 << 5 | 26 */
+    put(&p, i_type(3, A0, 1, 0, 0x73));     /* fcsr = 0xff: frm 7, flags 31 */
+    put(&p, i_type(2, 3, 5, A1, 0x73));     /* a1 = frm (7), frm = 3 */
+    put(&p, i_type(1, 5, 7, A2, 0x73));     /* a2 = flags (31), clear 5 */
+    put(&p, i_type(3, 0, 2, A3, 0x73));     /* a3 = 3 << 5 | 26 */
     put(&p, i_type(0xc02, 0, 2, A4, 0x73)); /* instret: 5 so far */
     put(&p, i_type(0xc00, 0, 2, A5, 0x73)); /* cycle: 6 so far */
     put(&p, r_type(0, A1, A3, 0, A0, 0x33));

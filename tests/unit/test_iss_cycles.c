@@ -43,7 +43,8 @@ static run finish(const uint32_t *words, size_t n)
         const unsigned long long found_ = (found), wanted_ = (wanted);                             \
         if (found_ != wanted_) {                                                                   \
             check_failures++;                                                                      \
-            printf("%s:%d: %s: found %llu, wanted %llu\n", __FILE__, __LINE__, #found, found_, wanted_); \
+            printf("%s:%d: %s: found %llu, wanted %llu\n", __FILE__, __LINE__, #found, found_,     \
+                   wanted_);                                                                       \
         }                                                                                          \
     } while (0)
 
@@ -54,56 +55,56 @@ static void test_scalar(void)
     CHECK_U64(finish(NULL, 0).stats.cycles, 1 + 2);
 
     begin();
-    li(&p, A0, ASM_DATA);               /* 2 */
-    put(&p, lw(A1, A0, 0));             /* 1 */
-    put(&p, addi(A2, A1, 1));           /* 1 + 1 load-use */
-    put(&p, lw(A1, A0, 0));             /* 1 */
-    put(&p, addi(A2, A0, 1));           /* 1: other register */
-    put(&p, addi(A2, A1, 1));           /* 1: one later */
-    put(&p, lw(A1, A0, 0));             /* 1 */
-    put(&p, sw(A1, A0, 4));             /* 1 + 1 */
-    put(&p, lw(ZERO, A0, 0));           /* 1 */
-    put(&p, addi(A2, ZERO, 1));         /* 1: x0 is never waited for */
+    li(&p, A0, ASM_DATA);       /* 2 */
+    put(&p, lw(A1, A0, 0));     /* 1 */
+    put(&p, addi(A2, A1, 1));   /* 1 + 1 load-use */
+    put(&p, lw(A1, A0, 0));     /* 1 */
+    put(&p, addi(A2, A0, 1));   /* 1: other register */
+    put(&p, addi(A2, A1, 1));   /* 1: one later */
+    put(&p, lw(A1, A0, 0));     /* 1 */
+    put(&p, sw(A1, A0, 4));     /* 1 + 1 */
+    put(&p, lw(ZERO, A0, 0));   /* 1 */
+    put(&p, addi(A2, ZERO, 1)); /* 1: x0 is never waited for */
     CHECK_U64(finish(NULL, 0).stats.cycles, 2 + 9 + 2 + 2);
 
     begin();
-    put(&p, addi(A0, ZERO, 3));               /* 1 */
-    put(&p, addi(A0, A0, -1));                /* 3 times 1 */
-    put(&p, b_type(-4, ZERO, A0, 1));         /* bne: 2 taken (1 + 2), 1 not (1) */
+    put(&p, addi(A0, ZERO, 3));       /* 1 */
+    put(&p, addi(A0, A0, -1));        /* 3 times 1 */
+    put(&p, b_type(-4, ZERO, A0, 1)); /* bne: 2 taken (1 + 2), 1 not (1) */
     CHECK_U64(finish(NULL, 0).stats.cycles, 1 + 3 + 2 * 3 + 1 + 2);
 
     begin();
-    li(&p, A0, ASM_DATA);                     /* 2 */
-    put(&p, addi(A2, ZERO, 2));               /* 1 */
-    put(&p, lw(A1, A0, 0));                   /* 1, once */
-    put(&p, addi(A2, A2, -1));                /* loop head reads no loaded register */
-    put(&p, b_type(-4, ZERO, A2, 1));         /* 2 * 1 + (1 + 2) + 1 */
-    put(&p, lw(A3, A0, 0));                   /* 1 */
-    put(&p, j_type(4, ZERO));                 /* jump to the next: 1 + 2 */
-    put(&p, addi(A4, A3, 0));                 /* 1: the jump stands between */
+    li(&p, A0, ASM_DATA);             /* 2 */
+    put(&p, addi(A2, ZERO, 2));       /* 1 */
+    put(&p, lw(A1, A0, 0));           /* 1, once */
+    put(&p, addi(A2, A2, -1));        /* loop head reads no loaded register */
+    put(&p, b_type(-4, ZERO, A2, 1)); /* 2 * 1 + (1 + 2) + 1 */
+    put(&p, lw(A3, A0, 0));           /* 1 */
+    put(&p, j_type(4, ZERO));         /* jump to the next: 1 + 2 */
+    put(&p, addi(A4, A3, 0));         /* 1: the jump stands between */
     CHECK_U64(finish(NULL, 0).stats.cycles, 2 + 1 + 1 + 2 + 4 + 1 + 3 + 1 + 2);
 
-    begin(); /* a jump to a word that uses what the word before it loads */
-    li(&p, A0, ASM_DATA);             /* 2 */
-    put(&p, j_type(8, ZERO));         /* 1 + 2 */
-    put(&p, lw(A1, A0, 0));           /* skipped */
-    put(&p, addi(A2, A1, 0));         /* 1, not 2 */
+    begin();                  /* a jump to a word that uses what the word before it loads */
+    li(&p, A0, ASM_DATA);     /* 2 */
+    put(&p, j_type(8, ZERO)); /* 1 + 2 */
+    put(&p, lw(A1, A0, 0));   /* skipped */
+    put(&p, addi(A2, A1, 0)); /* 1, not 2 */
     CHECK_U64(finish(NULL, 0).stats.cycles, 2 + 3 + 1 + 2);
 
     begin();
-    put(&p, r_type(1, A0, A0, 0, A1, 0x33));  /* mul 3 */
-    put(&p, r_type(1, A0, A0, 4, A1, 0x33));  /* div 33 */
-    put(&p, r_type(0, 0, 0, 0, 0, 0x53));     /* fadd 4 */
-    put(&p, r_type(0x0c, 0, 0, 0, 0, 0x53));  /* fdiv 20 */
-    put(&p, r_type(0x10, 0, 0, 0, 0, 0x53));  /* fsgnj 1 */
+    put(&p, r_type(1, A0, A0, 0, A1, 0x33)); /* mul 3 */
+    put(&p, r_type(1, A0, A0, 4, A1, 0x33)); /* div 33 */
+    put(&p, r_type(0, 0, 0, 0, 0, 0x53));    /* fadd 4 */
+    put(&p, r_type(0x0c, 0, 0, 0, 0, 0x53)); /* fdiv 20 */
+    put(&p, r_type(0x10, 0, 0, 0, 0, 0x53)); /* fsgnj 1 */
     CHECK_U64(finish(NULL, 0).stats.cycles, 3 + 33 + 4 + 20 + 1 + 2);
 
     begin();
-    li(&p, A0, ASM_OCM);       /* 2 */
-    put(&p, lw(A1, A0, 0));    /* 1 + 4 */
-    put(&p, sw(ZERO, A0, 0));  /* 1 + 4 */
-    li(&p, A0, ASM_DDR);       /* 2 */
-    put(&p, lw(A1, A0, 0));    /* 1 + 20 */
+    li(&p, A0, ASM_OCM);      /* 2 */
+    put(&p, lw(A1, A0, 0));   /* 1 + 4 */
+    put(&p, sw(ZERO, A0, 0)); /* 1 + 4 */
+    li(&p, A0, ASM_DDR);      /* 2 */
+    put(&p, lw(A1, A0, 0));   /* 1 + 20 */
     CHECK_U64(finish(NULL, 0).stats.cycles, 2 + 5 + 5 + 2 + 21 + 2);
 }
 
@@ -113,8 +114,8 @@ static const uint32_t one_row[9] = {ASM_OCM, ASM_DDR, 100, 1, 1, 0, 0, 0, 0};
 static void test_dma(void)
 {
     begin();
-    li(&p, A0, ASM_DATA);                       /* now 2 */
-    put(&p, array_word(0, 0, 0, A0, 0, 0));     /* dmi: issue at 3, data from 203, end 211 */
+    li(&p, A0, ASM_DATA);                   /* now 2 */
+    put(&p, array_word(0, 0, 0, A0, 0, 0)); /* dmi: issue at 3, data from 203, end 211 */
     run r = finish(one_row, 9);
     CHECK_U64(r.stats.cycles, 211);
     CHECK_U64(r.stats.busy[ISS_Q_DMI], 8);
@@ -127,9 +128,10 @@ static void test_dma(void)
     begin(); /* the second latency hides behind the first transfer; DMO then waits for DDR */
     li(&p, A0, ASM_DATA);
     li(&p, A1, ASM_DATA + 36);
-    put(&p, array_word(0, 0, 0, A0, 0, 0));     /* issue 5: data 205..213 */
-    put(&p, array_word(0, 0, 0, A0, 0, 0));     /* issue 6: data 213..221 */
-    put(&p, array_word(0, 1, 0, A1, 0, 0));     /* dmo, issue 7: latency to 207, DDR free at 221: 221..229 */
+    put(&p, array_word(0, 0, 0, A0, 0, 0)); /* issue 5: data 205..213 */
+    put(&p, array_word(0, 0, 0, A0, 0, 0)); /* issue 6: data 213..221 */
+    put(&p, array_word(0, 1, 0, A1, 0,
+                       0)); /* dmo, issue 7: latency to 207, DDR free at 221: 221..229 */
     uint32_t both[18];
     memcpy(both, one_row, 36);
     memcpy(both + 9, (const uint32_t[9]){ASM_DDR, ASM_OCM, 100, 1, 1, 0, 0, 0, 0}, 36);
@@ -174,8 +176,8 @@ static void wait_event(uint32_t queue, uint32_t event, uint32_t count)
 static void test_array(void)
 {
     begin();
-    issue_ald();                   /* issue 7: 7..171 */
-    issue_mac();                   /* issue 14: 14..98: another queue, no wait */
+    issue_ald(); /* issue 7: 7..171 */
+    issue_mac(); /* issue 14: 14..98: another queue, no wait */
     run r = finish(block40, 4);
     CHECK_U64(r.stats.cycles, 171);
     CHECK_U64(r.stats.busy[ISS_Q_ALD], 164);
@@ -185,11 +187,11 @@ static void test_array(void)
     CHECK_U64(r.stats.ocm_peak_bytes, 256 * 40);
 
     begin();
-    issue_ald();                   /* issue 7: 7..171 */
-    post_event(ISS_Q_ALD, 3);      /* issue 14: 171..172 */
-    wait_event(ISS_Q_ARR, 3, 1);   /* issue 21: 172..173 */
-    issue_mac();                   /* issue 28: 173..257 */
-    array3(&p, 7, 1, 0, 0, 0);     /* drain: 6 + 1, then 257 */
+    issue_ald();                 /* issue 7: 7..171 */
+    post_event(ISS_Q_ALD, 3);    /* issue 14: 171..172 */
+    wait_event(ISS_Q_ARR, 3, 1); /* issue 21: 172..173 */
+    issue_mac();                 /* issue 28: 173..257 */
+    array3(&p, 7, 1, 0, 0, 0);   /* drain: 6 + 1, then 257 */
     r = finish(block40, 4);
     CHECK_U64(r.stats.cycles, 257 + 2);
     CHECK_U64(r.stats.stall[ISS_Q_ARR][ISS_STALL_IDLE], 21 + 2);
@@ -199,9 +201,9 @@ static void test_array(void)
     CHECK_U64(r.stats.stall[ISS_Q_SCALAR][ISS_STALL_WAIT], 257 - 35);
     CHECK_U64(r.stats.busy[ISS_Q_SCALAR], 37);
 
-    begin(); /* load and store share their port in issue order */
-    issue_ald();                                           /* 7..171 */
-    array3(&p, 1, 2, ASM_DATA, ASM_OCM, pair(0, 256));     /* ast, issue 14: 171..335 */
+    begin();     /* load and store share their port in issue order */
+    issue_ald(); /* 7..171 */
+    array3(&p, 1, 2, ASM_DATA, ASM_OCM, pair(0, 256)); /* ast, issue 14: 171..335 */
     r = finish(block40, 4);
     CHECK_U64(r.stats.cycles, 335);
     CHECK_U64(r.stats.stall[ISS_Q_AST][ISS_STALL_IDLE], 14);
@@ -211,18 +213,18 @@ static void test_array(void)
     hw.queue_depth = 8;
     li(&p, A0, ASM_OCM);
     li(&p, A1, pair(5, 16));
-    li(&p, A2, 0);                                          /* now 6 */
+    li(&p, A2, 0); /* now 6 */
     for (int i = 0; i < 9; i++)
-        put(&p, array_word(2, 0, 0, A0, A1, A2));           /* issues 7..14; first 7..91; 9th at 91 + 1 */
+        put(&p, array_word(2, 0, 0, A0, A1, A2)); /* issues 7..14; first 7..91; 9th at 91 + 1 */
     r = finish(NULL, 0);
     CHECK_U64(r.stats.stall[ISS_Q_SCALAR][ISS_STALL_FULL], 91 - 14);
     CHECK_U64(r.stats.cycles, 7 + 9 * 84);
 
-    begin(); /* swait */
-    issue_ald();                                            /* 7..171 */
-    post_event(ISS_Q_ALD, 31);                              /* 171..172 */
-    array3(&p, 7, 0, 31, 1, 0);                             /* 20 + 1, until 172 */
-    put(&p, array_word(7, 2, A5, 0, 0, 0));                 /* cycles: 172, 1 cycle */
+    begin();                                /* swait */
+    issue_ald();                            /* 7..171 */
+    post_event(ISS_Q_ALD, 31);              /* 171..172 */
+    array3(&p, 7, 0, 31, 1, 0);             /* 20 + 1, until 172 */
+    put(&p, array_word(7, 2, A5, 0, 0, 0)); /* cycles: 172, 1 cycle */
     li(&p, A4, ASM_DATA);
     put(&p, addi(A0, A5, 0));
     r = finish(block40, 4);
@@ -231,7 +233,8 @@ static void test_array(void)
 }
 
 /* Cost of one ARR operation with no wait: cycles - 7 (its issue). */
-static uint64_t cost_of(uint32_t f3, uint32_t f2, uint32_t a, uint32_t b, uint32_t c, const uint32_t *words, size_t n)
+static uint64_t cost_of(uint32_t f3, uint32_t f2, uint32_t a, uint32_t b, uint32_t c,
+                        const uint32_t *words, size_t n)
 {
     begin();
     array3(&p, f3, f2, a, b, c);
@@ -247,17 +250,19 @@ static void test_costs(void)
     const uint32_t binary[8] = {one, one, one, 0, 0, 0, (uint32_t)-128, 127};
     const uint32_t scale[4] = {one, 0, (uint32_t)-128, 127};
     CHECK_U64(cost_of(1, 0, ASM_DATA, 0, pair(0, 64), window, 17), 4 + 64 * 45 / 64);
-    CHECK_U64(cost_of(1, 1, ASM_DATA, ASM_OCM, pair(0, 256), (const uint32_t[4]){0, 2, 40, 40}, 4), 4 + 2);
-    CHECK_U64(cost_of(2, 2, ASM_DATA, 0, pair(0, 6), window, 17), 4 + 6 * 3 * 2); /* ceil(15 / 8) = 2 */
+    CHECK_U64(cost_of(1, 1, ASM_DATA, ASM_OCM, pair(0, 256), (const uint32_t[4]){0, 2, 40, 40}, 4),
+              4 + 2);
+    CHECK_U64(cost_of(2, 2, ASM_DATA, 0, pair(0, 6), window, 17),
+              4 + 6 * 3 * 2); /* ceil(15 / 8) = 2 */
     CHECK_U64(cost_of(2, 3, ASM_DATA, 0, pair(0, 6), window, 17), 4 + 6 * 3 * 2);
     CHECK_U64(cost_of(3, 0, 0, 7, 0, NULL, 0), 4 + 7);
     CHECK_U64(cost_of(3, 1, 0, 7, 0, NULL, 0), 4 + 7);
     CHECK_U64(cost_of(3, 2, ASM_OCM, pair(0, 9), 0x7f8000, NULL, 0), 4 + 9);
     CHECK_U64(cost_of(3, 3, 0, pair(8, 9), 0x7f8000, NULL, 0), 4 + 9);
-    CHECK_U64(cost_of(4, 0, ASM_DATA, 0, 1000, taps, 5), 4 + 23);                 /* ceil(90 / 4) */
+    CHECK_U64(cost_of(4, 0, ASM_DATA, 0, 1000, taps, 5), 4 + 23); /* ceil(90 / 4) */
     CHECK_U64(cost_of(4, 1, ASM_DATA, 0, 0, taps, 5), 4 + 23);
     CHECK_U64(cost_of(4, 2, ASM_DATA, pair(0, 100), pair(200, 10), binary, 8), 4 + 190);
-    CHECK_U64(cost_of(4, 3, 0, 300, pair(600, 13), NULL, 0), 4 + 4);              /* ceil(13 / 4) */
+    CHECK_U64(cost_of(4, 3, 0, 300, pair(600, 13), NULL, 0), 4 + 4); /* ceil(13 / 4) */
     CHECK_U64(cost_of(5, 0, ASM_DATA, 0, pair(600, 10), scale, 4), 4 + 140);
     CHECK_U64(cost_of(5, 1, ASM_DATA, 0, pair(600, 10), scale, 4), 4 + 20);
 }
@@ -282,10 +287,10 @@ static void note_layer(void *ud, iss_machine *m, uint32_t layer)
 static void test_layers(void)
 {
     begin();
-    array3(&p, 7, 3, 2, 0, 0);     /* mark 2 at 6 */
-    issue_ald();                   /* 13..177 */
-    array3(&p, 7, 3, 5, 0, 0);     /* mark 5 */
-    issue_mac();                   /* issue 26: 26..110, done before the load */
+    array3(&p, 7, 3, 2, 0, 0); /* mark 2 at 6 */
+    issue_ald();               /* 13..177 */
+    array3(&p, 7, 3, 5, 0, 0); /* mark 5 */
+    issue_mac();               /* issue 26: 26..110, done before the load */
     array3(&p, 7, 1, 0, 0, 0);
     leave(&p);
     iss_machine *m = asm_machine(ctx, &hw, &p);

@@ -34,7 +34,8 @@ static iss_stop run_with(const void *data, size_t bytes)
     return stop;
 }
 
-static iss_stop one_array(uint32_t f3, uint32_t f2, uint32_t a, uint32_t b, uint32_t c, const void *data, size_t bytes)
+static iss_stop one_array(uint32_t f3, uint32_t f2, uint32_t a, uint32_t b, uint32_t c,
+                          const void *data, size_t bytes)
 {
     p.n = 0;
     array3(&p, f3, f2, a, b, c);
@@ -83,8 +84,8 @@ static void test_scalar(void)
     EXPECT(run_with(NULL, 0), ISS_ILLEGAL, "control register");
 
     p.n = 0;
-    put(&p, i_type(2, 6, 5, 0, 0x73));       /* frm = 6 */
-    put(&p, r_type(0, 0, 0, 7, 0, 0x53));    /* fadd, dynamic mode */
+    put(&p, i_type(2, 6, 5, 0, 0x73));    /* frm = 6 */
+    put(&p, r_type(0, 0, 0, 7, 0, 0x53)); /* fadd, dynamic mode */
     EXPECT(run_with(NULL, 0), ISS_ILLEGAL, "rounding mode");
 
     p.n = 0;
@@ -144,22 +145,28 @@ static void test_array(void)
     uint32_t w[17];
     EXPECT(one_array(0, 2, 0, 0, 0, NULL, 0), ISS_ILLEGAL, "unknown array instruction");
     EXPECT(one_array(0, 0, 0x30000000, 0, 0, NULL, 0), ISS_ACCESS, "descriptor outside");
-    EXPECT(one_array(0, 0, ASM_DATA, 0, 0, (const uint32_t[9]){ASM_OCM, ASM_OCM, 1, 1, 1, 0, 0, 0, 0}, 36), ISS_ACCESS,
-           "address outside DDR (0x10000000)");
-    EXPECT(one_array(0, 0, ASM_DATA, 0, 0, (const uint32_t[9]){ASM_DDR, ASM_DDR, 1, 1, 1, 0, 0, 0, 0}, 36), ISS_ACCESS,
-           "address outside OCM (0x40000000)");
     EXPECT(one_array(0, 0, ASM_DATA, 0, 0,
-                     (const uint32_t[9]){ASM_OCM, ASM_DDR, 1, 0xffffffff, 0xffffffff, 0, 0, 0, 0}, 36),
+                     (const uint32_t[9]){ASM_OCM, ASM_OCM, 1, 1, 1, 0, 0, 0, 0}, 36),
+           ISS_ACCESS, "address outside DDR (0x10000000)");
+    EXPECT(one_array(0, 0, ASM_DATA, 0, 0,
+                     (const uint32_t[9]){ASM_DDR, ASM_DDR, 1, 1, 1, 0, 0, 0, 0}, 36),
+           ISS_ACCESS, "address outside OCM (0x40000000)");
+    EXPECT(one_array(0, 0, ASM_DATA, 0, 0,
+                     (const uint32_t[9]){ASM_OCM, ASM_DDR, 1, 0xffffffff, 0xffffffff, 0, 0, 0, 0},
+                     36),
            ISS_ILLEGAL, "2^24 rows");
     EXPECT(one_array(0, 0, ASM_DATA, 0, 0,
                      (const uint32_t[9]){ASM_OCM, ASM_DDR, 16, 2, 1, 0x400000, 0, 0, 0}, 36),
            ISS_ACCESS, "address outside OCM (0x10400000)");
-    EXPECT(one_array(0, 1, ASM_DATA, 0, 0, (const uint32_t[9]){0x7ffffff0, ASM_OCM, 32, 1, 1, 0, 0, 0, 0}, 36), ISS_ACCESS,
-           "address outside DDR (0x7ffffff0)");
-    EXPECT(one_array(1, 1, ASM_DATA, ASM_OCM, pair(0, 257), block, 16), ISS_ILLEGAL, "more lanes than PEs");
-    EXPECT(one_array(1, 1, ASM_DATA, ASM_OCM, pair(4096 - 63, 1), block, 16), ISS_ACCESS, "address outside LRM");
-    EXPECT(one_array(1, 1, ASM_DATA, ASM_OCM, pair(0, 1), (const int32_t[4]){0, -1, 64, 64}, 16), ISS_ILLEGAL,
-           "block is negative");
+    EXPECT(one_array(0, 1, ASM_DATA, 0, 0,
+                     (const uint32_t[9]){0x7ffffff0, ASM_OCM, 32, 1, 1, 0, 0, 0, 0}, 36),
+           ISS_ACCESS, "address outside DDR (0x7ffffff0)");
+    EXPECT(one_array(1, 1, ASM_DATA, ASM_OCM, pair(0, 257), block, 16), ISS_ILLEGAL,
+           "more lanes than PEs");
+    EXPECT(one_array(1, 1, ASM_DATA, ASM_OCM, pair(4096 - 63, 1), block, 16), ISS_ACCESS,
+           "address outside LRM");
+    EXPECT(one_array(1, 1, ASM_DATA, ASM_OCM, pair(0, 1), (const int32_t[4]){0, -1, 64, 64}, 16),
+           ISS_ILLEGAL, "block is negative");
     EXPECT(one_array(2, 0, ASM_OCM, pair(1, 17), 0, NULL, 0), ISS_ILLEGAL, "more accumulators");
     EXPECT(one_array(2, 0, 0x103fffff, pair(1, 1), 0, NULL, 0), ISS_ACCESS, "address outside OCM");
     EXPECT(one_array(2, 0, ASM_OCM, pair(65535, 1), 0, NULL, 0), ISS_ACCESS, "address outside LRM");
@@ -173,14 +180,20 @@ static void test_array(void)
     w[1] = w[2] = 0x7fffffff; /* a tensor larger than OCM, pixel far inside it */
     w[4] = 0x7fffffff;
     w[5] = 0x7fffffff;
-    EXPECT(one_array(2, 2, ASM_DATA, 8, pair(0, 1), w, sizeof w), ISS_ACCESS, "address outside OCM");
-    EXPECT(one_array(3, 2, ASM_OCM, pair(0, 1), 0x80807f00u, NULL, 0), ISS_ILLEGAL, "clamp is empty");
-    EXPECT(one_array(4, 0, ASM_DATA, 0, 0, (const int32_t[5]){1, 65536, 0, 65536, 0}, 20), ISS_ILLEGAL, "taps need");
-    EXPECT(one_array(4, 0, ASM_DATA, 0, 0, (const int32_t[5]){1, 2, -1, 1, 0}, 20), ISS_ILLEGAL, "before LRM");
-    EXPECT(one_array(4, 1, ASM_DATA, 0, 0, (const int32_t[5]){17, 1, 0, 1, 0}, 20), ISS_ILLEGAL, "accumulators");
+    EXPECT(one_array(2, 2, ASM_DATA, 8, pair(0, 1), w, sizeof w), ISS_ACCESS,
+           "address outside OCM");
+    EXPECT(one_array(3, 2, ASM_OCM, pair(0, 1), 0x80807f00u, NULL, 0), ISS_ILLEGAL,
+           "clamp is empty");
+    EXPECT(one_array(4, 0, ASM_DATA, 0, 0, (const int32_t[5]){1, 65536, 0, 65536, 0}, 20),
+           ISS_ILLEGAL, "taps need");
+    EXPECT(one_array(4, 0, ASM_DATA, 0, 0, (const int32_t[5]){1, 2, -1, 1, 0}, 20), ISS_ILLEGAL,
+           "before LRM");
+    EXPECT(one_array(4, 1, ASM_DATA, 0, 0, (const int32_t[5]){17, 1, 0, 1, 0}, 20), ISS_ILLEGAL,
+           "accumulators");
     EXPECT(one_array(4, 3, 4096 - 255, 0, pair(0, 0), NULL, 0), ISS_ACCESS, "address outside LRM");
-    EXPECT(one_array(5, 0, ASM_DATA, 0, pair(0, 1), (const int32_t[4]){0x3f800000, 128, -128, 127}, 16), ISS_ILLEGAL,
-           "zero point");
+    EXPECT(one_array(5, 0, ASM_DATA, 0, pair(0, 1), (const int32_t[4]){0x3f800000, 128, -128, 127},
+                     16),
+           ISS_ILLEGAL, "zero point");
     EXPECT(one_array(7, 3, 65536, 0, 0, NULL, 0), ISS_ILLEGAL, "layer above");
 }
 
@@ -237,18 +250,19 @@ static void test_elf(void)
     uint8_t *elf = asm_elf(&p, &bytes);
     CHECK(load_changed(elf, bytes, 0, 0x464c457fu) == CGC_OK);
     CHECK(load_changed(elf, bytes, 0, 0x464c457eu) == CGC_E_FORMAT);
-    CHECK(load_changed(elf, bytes, 4, 0x00010102u) == CGC_E_FORMAT); /* 64-bit */
+    CHECK(load_changed(elf, bytes, 4, 0x00010102u) == CGC_E_FORMAT);      /* 64-bit */
     CHECK(load_changed(elf, bytes, 16, 3u | 243u << 16) == CGC_E_FORMAT); /* shared object */
-    CHECK(load_changed(elf, bytes, 16, 2u | 62u << 16) == CGC_E_FORMAT); /* x86 */
-    CHECK(load_changed(elf, bytes, 36, 1) == CGC_E_FORMAT); /* compressed */
-    CHECK(load_changed(elf, bytes, 24, 0x80000100u) == CGC_E_FORMAT); /* entry */
+    CHECK(load_changed(elf, bytes, 16, 2u | 62u << 16) == CGC_E_FORMAT);  /* x86 */
+    CHECK(load_changed(elf, bytes, 36, 1) == CGC_E_FORMAT);               /* compressed */
+    CHECK(load_changed(elf, bytes, 24, 0x80000100u) == CGC_E_FORMAT);     /* entry */
     CHECK(load_changed(elf, bytes, 24, 0x80000002u) == CGC_E_FORMAT);
-    CHECK(load_changed(elf, bytes, 28, 0xfffffff0u) == CGC_E_FORMAT); /* program headers */
+    CHECK(load_changed(elf, bytes, 28, 0xfffffff0u) == CGC_E_FORMAT);     /* program headers */
     CHECK(load_changed(elf, bytes, 52 + 4, 0xffffff00u) == CGC_E_FORMAT); /* segment offset */
-    CHECK(load_changed(elf, bytes, 52 + 8, 0x00010000u) == CGC_E_LIMIT); /* segment address */
-    CHECK(load_changed(elf, bytes, 52 + 16, 0x7fffffffu) == CGC_E_FORMAT); /* larger in file than in memory */
+    CHECK(load_changed(elf, bytes, 52 + 8, 0x00010000u) == CGC_E_LIMIT);  /* segment address */
+    CHECK(load_changed(elf, bytes, 52 + 16, 0x7fffffffu) ==
+          CGC_E_FORMAT); /* larger in file than in memory */
     CHECK(load_changed(elf, bytes, 52 + 20, 0x7fffffffu) == CGC_E_LIMIT); /* larger than memory */
-    CHECK(load_changed(elf, bytes, 52 + 24, 6) == CGC_E_FORMAT); /* not executable */
+    CHECK(load_changed(elf, bytes, 52 + 24, 6) == CGC_E_FORMAT);          /* not executable */
     CHECK(load_changed(elf, 40, 0, 0x464c457fu) == CGC_E_FORMAT);
     free(elf);
 }

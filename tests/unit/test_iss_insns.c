@@ -104,10 +104,20 @@ static ccl_window random_window(int most_bytes)
 {
     ccl_window w;
     do {
-        w = (ccl_window){.h = between(1, 6), .w = between(1, 6), .stride_y = between(1, 3), .stride_x = between(1, 3),
-                         .pad_y = between(0, 2), .pad_x = between(0, 2), .dil_y = between(1, 2), .dil_x = between(1, 2),
-                         .ky0 = between(0, 2), .kh = between(1, 4), .kw = between(1, 4), .c = between(1, 20),
-                         .fill = between(-128, 127), .ow = between(1, 5)};
+        w = (ccl_window){.h = between(1, 6),
+                         .w = between(1, 6),
+                         .stride_y = between(1, 3),
+                         .stride_x = between(1, 3),
+                         .pad_y = between(0, 2),
+                         .pad_x = between(0, 2),
+                         .dil_y = between(1, 2),
+                         .dil_x = between(1, 2),
+                         .ky0 = between(0, 2),
+                         .kh = between(1, 4),
+                         .kw = between(1, 4),
+                         .c = between(1, 20),
+                         .fill = between(-128, 127),
+                         .ow = between(1, 5)};
     } while (ref_window_bytes(&w) > most_bytes);
     w.pixel_bytes = w.c + between(0, 5);
     w.row_bytes = w.pixel_bytes * w.w + between(0, 9);
@@ -141,7 +151,8 @@ static void op_block(op *o, bool load)
     for (int l = 0; l < lanes; l++)
         for (int r = 0; r < rows; r++)
             for (int i = 0; i < bytes; i++) {
-                int8_t *far = data_at(ocm) + l * o->d.block.lane_stride + r * o->d.block.row_stride + i;
+                int8_t *far =
+                    data_at(ocm) + l * o->d.block.lane_stride + r * o->d.block.row_stride + i;
                 int8_t *near = &ref.lrm[l][lrm + r * bytes + i];
                 *(load ? near : far) = *(load ? far : near);
             }
@@ -218,7 +229,8 @@ static void op_rqs(op *o)
     const uint32_t no = below(ACCS + 1), dst = below(LRM - 15), from = below(LRM - 128);
     const uint32_t ocm = ASM_OCM + AT_DATA + 4 * below(1000);
     const int zp = between(-128, 127), lo = between(-128, 0), hi = between(0, 127);
-    *o = (op){3, 2 + per_lane, {per_lane ? from : ocm, pair(dst, no), clamp_word(zp, lo, hi)}, o->d};
+    *o =
+        (op){3, 2 + per_lane, {per_lane ? from : ocm, pair(dst, no), clamp_word(zp, lo, hi)}, o->d};
     for (int l = 0; l < LANES; l++) {
         int32_t bias;
         float m;
@@ -238,7 +250,8 @@ static void op_rqs(op *o)
 static void op_red(op *o)
 {
     const bool sum = below(2);
-    const ccl_taps t = {between(0, ACCS), between(1, 3), between(-20, 20), between(1, 3), between(-20, 20)};
+    const ccl_taps t = {between(0, ACCS), between(1, 3), between(-20, 20), between(1, 3),
+                        between(-20, 20)};
     const int src = between(100, LRM - 200), dst = between(0, LRM - ACCS), zp = between(-128, 127);
     o->d.taps = t;
     *o = (op){4, sum, {ASM_DATA, (uint32_t)src, (uint32_t)(sum ? zp : dst)}, o->d};
@@ -260,8 +273,9 @@ static void op_red(op *o)
 
 static void op_add(op *o)
 {
-    const ccl_binary b = {random_scale(), random_scale(), random_scale(), between(-128, 127), between(-128, 127),
-                          between(-128, 127), between(-128, -1), between(0, 127)};
+    const ccl_binary b = {random_scale(),     random_scale(),     random_scale(),
+                          between(-128, 127), between(-128, 127), between(-128, 127),
+                          between(-128, -1),  between(0, 127)};
     const uint32_t n = below(50), at_a = below(300), at_b = 400 + below(200), dst = below(LRM - 50);
     o->d.binary = b;
     *o = (op){4, 2, {ASM_DATA, pair(at_a, at_b), pair(dst, n)}, o->d};
@@ -276,7 +290,8 @@ static void op_add(op *o)
 
 static void op_lut(op *o)
 {
-    const uint32_t n = below(60), table = below(LRM - 256), src = below(LRM - 60), dst = below(LRM - 60);
+    const uint32_t n = below(60), table = below(LRM - 256), src = below(LRM - 60),
+                   dst = below(LRM - 60);
     *o = (op){4, 3, {table, src, pair(dst, n)}, o->d};
     for (int l = 0; l < LANES; l++)
         for (uint32_t i = 0; i < n; i++)
@@ -307,7 +322,8 @@ static void op_dma(op *o)
 {
     const bool in = below(2);
     const uint32_t ocm = ASM_OCM + AT_DATA + 4000, ddr = ASM_DDR + 20000;
-    const ccl_dma d = {in ? ocm : ddr, in ? ddr : ocm, below(50), below(4), below(4), between(-200, 200),
+    const ccl_dma d = {in ? ocm : ddr,     in ? ddr : ocm,     below(50),
+                       below(4),           below(4),           between(-200, 200),
                        between(-900, 900), between(-200, 200), between(-900, 900)};
     o->d.dma = d;
     *o = (op){0, !in, {ASM_DATA, 0, 0}, o->d};
@@ -364,14 +380,16 @@ static void guest_program(prog *p, const op *o)
     leave(p);
 }
 
-static void run_guest(const op *o, const uint8_t *ocm, const uint8_t *ddr, uint8_t *out_ocm, uint8_t *out_ddr)
+static void run_guest(const op *o, const uint8_t *ocm, const uint8_t *ddr, uint8_t *out_ocm,
+                      uint8_t *out_ddr)
 {
     static prog p;
     guest_program(&p, o);
     iss_machine *m = asm_machine(ctx, &hw, &p);
     if (!m)
         return;
-    CHECK(iss_write(m, ASM_OCM, ocm, OCM) == CGC_OK && iss_write(m, ASM_DDR, ddr, 65536) == CGC_OK &&
+    CHECK(iss_write(m, ASM_OCM, ocm, OCM) == CGC_OK &&
+          iss_write(m, ASM_DDR, ddr, 65536) == CGC_OK &&
           iss_write(m, ASM_DATA, &o->d, sizeof o->d) == CGC_OK &&
           iss_write(m, ASM_DATA + 0x100, &whole, sizeof whole) == CGC_OK &&
           iss_write(m, ASM_DATA + 0x200, &accs, sizeof accs) == CGC_OK);
@@ -379,35 +397,77 @@ static void run_guest(const op *o, const uint8_t *ocm, const uint8_t *ddr, uint8
     CHECK(stop.reason == ISS_EXIT);
     if (stop.reason != ISS_EXIT)
         printf("%s\n", stop.message);
-    CHECK(iss_read(m, ASM_OCM, out_ocm, OCM) == CGC_OK && iss_read(m, ASM_DDR, out_ddr, 65536) == CGC_OK);
+    CHECK(iss_read(m, ASM_OCM, out_ocm, OCM) == CGC_OK &&
+          iss_read(m, ASM_DDR, out_ddr, 65536) == CGC_OK);
     iss_free(m);
 }
 
+/* lint: long, one case per instruction */
 static void call_host(const op *o)
 {
     const void *d = &o->d;
     const uint32_t a = o->x[0], b = o->x[1], c = o->x[2];
     switch (o->f3 * 4 + o->f2) {
-    case 0: ccl_dmi(d); break;
-    case 1: ccl_dmo(d); break;
-    case 4: ccl_ald_window(d, b, c); break;
-    case 5: ccl_ald(d, b, c); break;
-    case 6: ccl_ast(d, b, c); break;
-    case 8: ccl_mac_weights(a, b, c); break;
-    case 9: ccl_mac_weights_first(a, b, c); break;
-    case 10: ccl_mac_window(d, b, c); break;
-    case 11: ccl_mac_window_first(d, b, c); break;
-    case 12: ccl_acc_load(a, b); break;
-    case 13: ccl_acc_store(a, b); break;
-    case 14: ccl_rqs(a, b, c); break;
-    case 15: ccl_rqs_lane(a, b, c); break;
-    case 16: ccl_red_max(d, b, c); break;
-    case 17: ccl_red_sum(d, b, c); break;
-    case 18: ccl_add(d, b, c); break;
-    case 19: ccl_lut(a, b, c); break;
-    case 20: ccl_quant(d, b, c); break;
-    case 21: ccl_dequant(d, b, c); break;
-    default: CHECK(0); break;
+    case 0:
+        ccl_dmi(d);
+        break;
+    case 1:
+        ccl_dmo(d);
+        break;
+    case 4:
+        ccl_ald_window(d, b, c);
+        break;
+    case 5:
+        ccl_ald(d, b, c);
+        break;
+    case 6:
+        ccl_ast(d, b, c);
+        break;
+    case 8:
+        ccl_mac_weights(a, b, c);
+        break;
+    case 9:
+        ccl_mac_weights_first(a, b, c);
+        break;
+    case 10:
+        ccl_mac_window(d, b, c);
+        break;
+    case 11:
+        ccl_mac_window_first(d, b, c);
+        break;
+    case 12:
+        ccl_acc_load(a, b);
+        break;
+    case 13:
+        ccl_acc_store(a, b);
+        break;
+    case 14:
+        ccl_rqs(a, b, c);
+        break;
+    case 15:
+        ccl_rqs_lane(a, b, c);
+        break;
+    case 16:
+        ccl_red_max(d, b, c);
+        break;
+    case 17:
+        ccl_red_sum(d, b, c);
+        break;
+    case 18:
+        ccl_add(d, b, c);
+        break;
+    case 19:
+        ccl_lut(a, b, c);
+        break;
+    case 20:
+        ccl_quant(d, b, c);
+        break;
+    case 21:
+        ccl_dequant(d, b, c);
+        break;
+    default:
+        CHECK(0);
+        break;
     }
 }
 
@@ -432,8 +492,8 @@ static void check_same(const op *o, const char *who, const uint8_t *ocm, const u
 {
     for (int i = 0; i < OCM; i++)
         if (ocm[i] != ref.ocm[i]) {
-            printf("%s: instruction %u.%u: OCM 0x%x is %d, wanted %d\n", who, o->f3, o->f2, (unsigned)i, (int8_t)ocm[i],
-                   (int8_t)ref.ocm[i]);
+            printf("%s: instruction %u.%u: OCM 0x%x is %d, wanted %d\n", who, o->f3, o->f2,
+                   (unsigned)i, (int8_t)ocm[i], (int8_t)ref.ocm[i]);
             check_failures++;
             return;
         }
@@ -461,8 +521,9 @@ static void trial(void (*make)(op *o))
 
 int main(void)
 {
-    static void (*const makers[])(op *o) = {op_ald_window, op_ald, op_ast, op_mac_weights, op_mac_window, op_acc, op_rqs,
-                                            op_red, op_add, op_lut, op_quant, op_dma};
+    static void (*const makers[])(op *o) = {op_ald_window, op_ald, op_ast,   op_mac_weights,
+                                            op_mac_window, op_acc, op_rqs,   op_red,
+                                            op_add,        op_lut, op_quant, op_dma};
     ctx = cgc_ctx_new();
     if (!ctx)
         return 1;

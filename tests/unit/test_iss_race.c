@@ -14,12 +14,41 @@ static prog p;
 static int removed, wait_number;
 
 /* DATA: three copies and two blocks. */
-static const uint32_t data[9 * 3 + 4 * 2] = {
-    ASM_OCM + AT_A, ASM_DDR, 2048, 1, 1, 0, 0, 0, 0,          /* 0: dmi to A */
-    ASM_DDR + 0x8000, ASM_OCM + AT_C, 1024, 1, 1, 0, 0, 0, 0, /* 1: dmo from C */
-    ASM_OCM + AT_A, ASM_DDR + 4096, 64, 1, 1, 0, 0, 0, 0,     /* 2: dmi to A again */
-    8, 1, 8, 0,                                               /* block: 8 bytes for each of 256 lanes */
-    4, 1, 4, 0};
+static const uint32_t data[9 * 3 + 4 * 2] = {ASM_OCM + AT_A,
+                                             ASM_DDR,
+                                             2048,
+                                             1,
+                                             1,
+                                             0,
+                                             0,
+                                             0,
+                                             0, /* 0: dmi to A */
+                                             ASM_DDR + 0x8000,
+                                             ASM_OCM + AT_C,
+                                             1024,
+                                             1,
+                                             1,
+                                             0,
+                                             0,
+                                             0,
+                                             0, /* 1: dmo from C */
+                                             ASM_OCM + AT_A,
+                                             ASM_DDR + 4096,
+                                             64,
+                                             1,
+                                             1,
+                                             0,
+                                             0,
+                                             0,
+                                             0, /* 2: dmi to A again */
+                                             8,
+                                             1,
+                                             8,
+                                             0, /* block: 8 bytes for each of 256 lanes */
+                                             4,
+                                             1,
+                                             4,
+                                             0};
 #define AT_DMA(i) (ASM_DATA + 36u * (i))
 #define AT_BLOCK(i) (ASM_DATA + 108u + 16u * (i))
 
@@ -47,27 +76,27 @@ static void build(int without)
     wait_number = 0;
     array3(&p, 0, 0, AT_DMA(0), 0, 0);
     post(ISS_Q_DMI, 0);
-    wait(ISS_Q_ALD, 0, 1);                                              /* 0 */
+    wait(ISS_Q_ALD, 0, 1); /* 0 */
     array3(&p, 1, 1, AT_BLOCK(0), ASM_OCM + AT_A, pair(0, 256));
     post(ISS_Q_ALD, 1);
-    wait(ISS_Q_ARR, 1, 1);                                              /* 1 */
+    wait(ISS_Q_ARR, 1, 1); /* 1 */
     array3(&p, 2, 1, ASM_OCM + AT_B, pair(1, 4), 0);
     post(ISS_Q_ARR, 2);
     array3(&p, 3, 2, ASM_OCM + AT_B, pair(64, 4), 0x7f8000);
     post(ISS_Q_ARR, 5);
-    wait(ISS_Q_AST, 5, 1);                                              /* 2 */
+    wait(ISS_Q_AST, 5, 1); /* 2 */
     array3(&p, 1, 2, AT_BLOCK(1), ASM_OCM + AT_C, pair(64, 256));
     post(ISS_Q_AST, 3);
-    wait(ISS_Q_DMO, 3, 1);                                              /* 3 */
+    wait(ISS_Q_DMO, 3, 1); /* 3 */
     array3(&p, 0, 1, AT_DMA(1), 0, 0);
     post(ISS_Q_DMO, 4);
-    wait(ISS_Q_DMI, 1, 1);                                              /* 4: A was read */
+    wait(ISS_Q_DMI, 1, 1); /* 4: A was read */
     array3(&p, 0, 0, AT_DMA(2), 0, 0);
-    wait(ISS_Q_ALD, 2, 1);                                              /* 5: LRM 0 was used */
+    wait(ISS_Q_ALD, 2, 1); /* 5: LRM 0 was used */
     array3(&p, 1, 1, AT_BLOCK(0), ASM_OCM + AT_B, pair(0, 256));
-    wait(ISS_Q_ARR, 3, 1);                                              /* 6: LRM 64 was stored */
+    wait(ISS_Q_ARR, 3, 1); /* 6: LRM 64 was stored */
     array3(&p, 3, 2, ASM_OCM + AT_B, pair(64, 4), 0x7f8000);
-    swait(4, 1);                                                        /* 7: the result is in DDR */
+    swait(4, 1); /* 7: the result is in DDR */
     li(&p, A0, ASM_DDR + 0x8000);
     put(&p, lw(A1, A0, 0));
     put(&p, sw(A1, A0, 0));
@@ -85,8 +114,9 @@ static iss_machine *run(iss_stop *out_stop, bool stop_at_first)
 
 static const struct {
     int first, second, space;
-} wanted[] = {{ISS_Q_DMI, ISS_Q_ALD, 1}, {ISS_Q_ALD, ISS_Q_ARR, 2}, {ISS_Q_ARR, ISS_Q_AST, 2}, {ISS_Q_AST, ISS_Q_DMO, 1},
-              {ISS_Q_ALD, ISS_Q_DMI, 1}, {ISS_Q_ARR, ISS_Q_ALD, 2}, {ISS_Q_AST, ISS_Q_ARR, 2}, {ISS_Q_DMO, ISS_Q_SCALAR, 0}};
+} wanted[] = {{ISS_Q_DMI, ISS_Q_ALD, 1}, {ISS_Q_ALD, ISS_Q_ARR, 2},   {ISS_Q_ARR, ISS_Q_AST, 2},
+              {ISS_Q_AST, ISS_Q_DMO, 1}, {ISS_Q_ALD, ISS_Q_DMI, 1},   {ISS_Q_ARR, ISS_Q_ALD, 2},
+              {ISS_Q_AST, ISS_Q_ARR, 2}, {ISS_Q_DMO, ISS_Q_SCALAR, 0}};
 enum { WAITS = sizeof wanted / sizeof *wanted };
 
 static void check_removed(int without)
@@ -102,10 +132,10 @@ static void check_removed(int without)
     } else {
         CHECK(iss_race_count(m) >= 1);
         iss_race_get(m, 0, &race);
-        if (race.first_queue != wanted[without].first || race.second_queue != wanted[without].second ||
-            race.space != wanted[without].space) {
-            printf("wait %d removed: %s (%d) and %s (%d) in space %d\n", without, race.first, race.first_queue,
-                   race.second, race.second_queue, race.space);
+        if (race.first_queue != wanted[without].first ||
+            race.second_queue != wanted[without].second || race.space != wanted[without].space) {
+            printf("wait %d removed: %s (%d) and %s (%d) in space %d\n", without, race.first,
+                   race.first_queue, race.second, race.second_queue, race.space);
             check_failures++;
         }
     }
@@ -113,7 +143,8 @@ static void check_removed(int without)
     if (without == NO_WAIT_REMOVED)
         return;
     m = run(&stop, true);
-    CHECK(stop.reason == ISS_RACE && strstr(stop.message, "race on ") && strstr(stop.message, "are not ordered"));
+    CHECK(stop.reason == ISS_RACE && strstr(stop.message, "race on ") &&
+          strstr(stop.message, "are not ordered"));
     CHECK(iss_race_count(m) == 1);
     iss_free(m);
 }

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_iss_random.c - the timing specification of docs/machine.md a second time, cycle by cycle: random programs on random
- * machines must take the same cycles, with the same account of every queue, as the simulator's closed form. Also:
+ * test_iss_random.c - the timing specification of docs/machine.md a second time, cycle by cycle: random programs on
+ * random machines must take the same cycles, with the same account of every queue, as the simulator's closed form. Also:
  * layers add up to the run, the run is never below its roofline, and times never change a value.
  */
 #include "iss_asm.h"
 
-enum { STEPS = 250, PROGRAMS = 120, EVENTS = 8, OCM_BYTES = 1 << 16, PORT_NONE = 0, PORT_DDR, PORT_LRM };
+enum {
+    STEPS = 250,
+    PROGRAMS = 120,
+    EVENTS = 8,
+    OCM_BYTES = 1 << 16,
+    PORT_NONE = 0,
+    PORT_DDR,
+    PORT_LRM
+};
 typedef enum kind { OPERATION, POST, WAIT, SWAIT, DRAIN, FILLER, MARK } kind;
 
 typedef struct step {
@@ -53,8 +61,10 @@ static void random_machine(void)
 
 static void random_operation(step *s, int i)
 {
-    const uint32_t lanes = (uint32_t)(hw.array_size * hw.array_size), overhead = (uint32_t)hw.unit_overhead;
-    const uint32_t a = below(60), b = 1 + below(12), ocm = ASM_OCM + 64 * below(400), data = ASM_DATA + (uint32_t)i * 36;
+    const uint32_t lanes = (uint32_t)(hw.array_size * hw.array_size),
+                   overhead = (uint32_t)hw.unit_overhead;
+    const uint32_t a = below(60), b = 1 + below(12), ocm = ASM_OCM + 64 * below(400),
+                   data = ASM_DATA + (uint32_t)i * 36;
     s->queue = below(5);
     switch (s->queue) {
     case ISS_Q_DMI:
@@ -62,7 +72,8 @@ static void random_operation(step *s, int i)
         s->port = PORT_DDR;
         s->ddr = (uint64_t)b * ceil_div(a, (uint64_t)hw.ddr_burst) * (uint64_t)hw.ddr_burst;
         s->cost = ceil_div(s->ddr, (uint64_t)hw.ddr_bytes_per_cycle);
-        memcpy(descriptors[i], (uint32_t[9]){ocm, ASM_DDR + 100 * below(100), a, b, 1, 64, 0, 70, 0}, 36);
+        memcpy(descriptors[i],
+               (uint32_t[9]){ocm, ASM_DDR + 100 * below(100), a, b, 1, 64, 0, 70, 0}, 36);
         if (s->queue == ISS_Q_DMO) {
             const uint32_t t = descriptors[i][0];
             descriptors[i][0] = descriptors[i][1];
@@ -152,7 +163,7 @@ typedef struct ticker {
     int issued[5], head[5];
     int port_issued[3], port_done[3]; /* operations per port: grants go in issue order */
     uint32_t counts[EVENTS];
-    int at, phase;                    /* of the scalar core's list; cycles spent on the current one */
+    int at, phase; /* of the scalar core's list; cycles spent on the current one */
 } ticker;
 
 typedef struct micro {
@@ -215,7 +226,8 @@ static int obstacle(int q, const entry *e)
         return ISS_STALL_IDLE;
     if (e->s->kind == WAIT && k.counts[e->s->event] < e->s->count)
         return ISS_STALL_WAIT;
-    if (e->s->port == PORT_DDR && (!e->requested || k.t < e->requested - 1 + (uint64_t)hw.ddr_latency))
+    if (e->s->port == PORT_DDR &&
+        (!e->requested || k.t < e->requested - 1 + (uint64_t)hw.ddr_latency))
         return ISS_STALL_LATENCY;
     if (e->s->port != PORT_NONE && k.port_done[e->s->port] != e->port_order)
         return ISS_STALL_PORT;
@@ -273,8 +285,8 @@ static void scalar_cycle(void)
                 k.stall[5][ISS_STALL_FULL]++;
                 return;
             }
-            k.queues[q][k.issued[q]++] =
-                (entry){.s = s, .issued = k.t + 1, .port_order = s->port ? k.port_issued[s->port]++ : 0};
+            k.queues[q][k.issued[q]++] = (entry){
+                .s = s, .issued = k.t + 1, .port_order = s->port ? k.port_issued[s->port]++ : 0};
             k.busy[5]++;
             k.at++;
             return;
@@ -343,9 +355,11 @@ static void compare(int number, const iss_stats *s)
     printf("program %d: %llu cycles, cycle by cycle %llu\n", number, (unsigned long long)s->cycles,
            (unsigned long long)k.t);
     for (int q = 0; q < 6; q++) {
-        printf("  queue %d busy %llu/%llu stalls", q, (unsigned long long)s->busy[q], (unsigned long long)k.busy[q]);
+        printf("  queue %d busy %llu/%llu stalls", q, (unsigned long long)s->busy[q],
+               (unsigned long long)k.busy[q]);
         for (int r = 0; r < ISS_STALLS; r++)
-            printf(" %llu/%llu", (unsigned long long)s->stall[q][r], (unsigned long long)k.stall[q][r]);
+            printf(" %llu/%llu", (unsigned long long)s->stall[q][r],
+                   (unsigned long long)k.stall[q][r]);
         printf("\n");
     }
 }
