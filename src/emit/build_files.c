@@ -33,7 +33,7 @@ static const char *const body =
     "NUMERIC=-ffp-contract=off\n"
     "HOST=\"-std=c99 -O3 -fPIC $NUMERIC -I$ROOT/kernels -I$ROOT/kernels/epu\"\n"
     "VNNI='-mavx512f -mavx512bw -mavx512vl -mavx512vnni -mprefer-vector-width=512'\n"
-    "EPU=\"-target riscv32-freestanding-none -mcpu=generic_rv32+m+f-c-a-d -mabi=ilp32 -std=c99 -O2 -g\n"
+    "EPU=\"-target riscv32-freestanding-none -mcpu=generic_rv32+m+f-c-a-d -mabi=ilp32f -std=c99 -O2 -g\n"
     "    -fomit-frame-pointer -ffreestanding -fno-sanitize=undefined -ffunction-sections -fdata-sections\n"
     "    -Wl,--gc-sections $NUMERIC -I$ROOT/kernels -I$ROOT/kernels/epu\"\n"
     "\n"
