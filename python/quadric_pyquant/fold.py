@@ -43,7 +43,8 @@ def fold_batchnorm(model: nn.Module) -> int:
     require_eval(model, "fold_batchnorm")
     dataflow = _Dataflow.of(model)
     names = {module: name for name, module in named_layers(model)}
-    count, left = 0, {}
+    count = 0
+    left: dict[tuple[str, bool], list[str]] = {}
     for norm, name in names.items():
         if not isinstance(norm, _BatchNorm):
             continue
@@ -129,11 +130,7 @@ def _find_layer(norm: Any, flow: _Dataflow, names: dict[nn.Module, str]) -> tupl
     source = _through_identity(part, node.all_input_nodes[0])
     layer = part.get_submodule(str(source.target)) if source.op == "call_module" else None
     if not isinstance(layer, _fitting(norm)):
-        found = (
-            type(layer).__name__
-            if layer is not None
-            else source.op.replace("call_", "") + f" '{source.target}'"
-        )
+        found = _describe(source, layer)
         return None, f"its input comes from {found}, not from a convolution or linear layer"
     name = names[layer]
     for problem, text in (

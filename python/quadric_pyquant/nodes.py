@@ -31,7 +31,17 @@ GLUE_METHODS = frozenset(
 # boolean_dispatch's inner function is how fx sees functional.max_pool2d: its name is "fn".
 GLUE_FUNCTIONS = frozenset(
     _GLUE
-    | {"relu6", "hardtanh", "hardtanh_", "dropout", "dropout2d", "max_pool2d", "fn", "boolean_dispatch"}
+    | {
+        "relu6",
+        "hardtanh",
+        "hardtanh_",
+        "dropout",
+        "dropout2d",
+        "stochastic_depth",
+        "max_pool2d",
+        "fn",
+        "boolean_dispatch",
+    }
     | {"getattr", "getitem", "len", "_assert"}
 )
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paddings and windows of torch modules in the graph's form: [top, left, bottom, right] and [height, width]."""
+"""Paddings and windows in the graph's form: [top, left, bottom, right] and [height, width]."""
 
 from __future__ import annotations
 

@@ -35,7 +35,11 @@ class QAvgPool2d(QuantModule):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the average in the layer's stage; x is [N, C, H, W] or [C, H, W]."""
-        return self.run(x) if x.dim() != 3 else self.run(x.unsqueeze(0)).squeeze(0)
+        if x.dim() == 3:
+            return self.forward(x.unsqueeze(0)).squeeze(0)
+        if self.stage == "observe":
+            self._geometry(x)  # calibration fails early on windows that the graph does not have
+        return self.run(x)
 
     def float_forward(self, *operands: Tensor) -> Tensor:
         """Return the float average as torch computes it."""
