@@ -186,7 +186,7 @@ static cgc_status go_scalar(plan *p, plan_step *s, const char *why)
     return note(p->ctx,
                 (diag_info){.layer = s->name, .op = s->node ? s->node->op->name : "relayout", .found = why,
                             .wanted = "the array"},
-                "layer '%s' runs on the scalar core: %s", s->name, why);
+                "runs on the scalar core: %s", why);
 }
 
 static cgc_status prepare(plan *p, const char **out_why)

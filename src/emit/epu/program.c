@@ -200,7 +200,8 @@ static void put_memory(epu_emit *e)
     const ir_graph *g = e->p->graph;
     epu_line(e, "s.memory.arena = (uint8_t *)ccl_ptr(CCL_OCM_BASE);");
     epu_line(e, "s.memory.weights = (const uint8_t *)ccl_ptr(CCL_DDR_BASE + %lluu);",
-             (unsigned long long)(e->map.weights - DDR_BASE) + (unsigned long long)aligned(e->scalar_at));
+             (unsigned long long)(e->map.weights - DDR_BASE) +
+                 (unsigned long long)(e->scalar->weights.len ? aligned(e->scalar_at) : 0));
     for (size_t i = 0; i < g->n_inputs; i++)
         epu_line(e, "s.memory.in[%zu] = ccl_ptr(CCL_DDR_BASE + %luu);", i, (unsigned long)(e->map.inputs[i] - DDR_BASE));
     for (size_t i = 0; i < g->n_outputs; i++)
@@ -248,9 +249,9 @@ static const char *const environment_text =
     "static int numbers_are_sound(void)\n"
     "{\n"
     "    volatile float a = 1.000244140625f, b = 1.00048828125f, big = 16777216.0f, one = 1.0f;\n"
-    "    volatile float tiny = 1.17549435e-38f, half = 0.5f;\n"
-    "    volatile float contracted = a * a - b, even = big + one, odd = big + one + one + one, small = tiny * half;\n"
-    "    return contracted == 0.0f && even == big && odd == big + 2.0f && small > 0.0f;\n"
+    "    volatile float three = 3.0f, tiny = 1.17549435e-38f, half = 0.5f;\n"
+    "    volatile float contracted = a * a - b, down = big + one, up = big + three, small = tiny * half;\n"
+    "    return contracted == 0.0f && down == big && up == 16777220.0f && small > 0.0f;\n"
     "}\n";
 
 static void put_native_memory(epu_emit *e)
