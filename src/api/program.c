@@ -172,7 +172,7 @@ typedef struct run_call {
 
 static cgc_status run_inner(cgc_program *p, const run_call *c)
 {
-    ir_tensor *in, *out;
+    ir_tensor *in = NULL, *out = NULL;
     arena_reset(&p->tensors);
     TRY(convert(p, "input", c->inputs, c->n_inputs, p->n_inputs, &in));
     TRY(convert(p, "output", c->outputs, c->n_outputs, p->n_outputs, &out));
@@ -231,7 +231,7 @@ cgc_status cgc_program_report(cgc_program *program, const char *format, const ch
 static cgc_status prove_inner(cgc_graph *graph, cgc_program *p, const char *engines,
                               const cgc_tensor *inputs, int32_t n_inputs, int64_t *out_differing)
 {
-    ir_tensor *in;
+    ir_tensor *in = NULL;
     arena_reset(&p->tensors);
     TRY(convert(p, "input", inputs, n_inputs, p->n_inputs, &in));
     return run_prove(graph, p, engines, in, out_differing);

@@ -78,7 +78,7 @@ static const char *product_path(cgc_program *p, run_kind kind, bool traced)
 
 static const char *compiler_variable(run_kind kind)
 {
-    return kind == RUN_ISS ? "ZIG" : "CC";
+    return kind < RUN_ISS ? "CC" : "ZIG";
 }
 
 /* The compiler command: what the caller asked for, else the environment's, else "" for build.sh's default. */

@@ -79,7 +79,7 @@ static cgc_status get_integer(const reader *r, const json *o, const char *key, d
 
 static cgc_status get_address(const reader *r, const json *o, const char *key, uint32_t *out)
 {
-    int64_t v;
+    int64_t v = 0;
     TRY(get_integer(r, o, key, 0, UINT32_MAX, &v));
     *out = (uint32_t)v;
     return CGC_OK;
@@ -101,7 +101,7 @@ static cgc_status read_type(const reader *r, const json *o, ir_type *out)
         return malformed(r, "shape", "too many dims", "at most 8");
     size_t bytes = ir_dtype_bytes(out->dtype);
     for (const json *j = shape->child; j; j = j->next) {
-        int64_t dim;
+        int64_t dim = 0;
         TRY(to_integer(r, j, "shape", 0, INT32_MAX, &dim));
         out->dims[out->rank++] = dim;
         if (!mul_size(bytes, (size_t)dim, &bytes) || bytes > INT32_MAX)
@@ -146,7 +146,7 @@ static cgc_status read_place(const reader *r, const json *o, const ir_type *type
     int32_t i = 0;
     for (const json *j = border && border->kind == JSON_ARRAY ? border->child : NULL; j && i < 4;
          j = j->next) {
-        int64_t b;
+        int64_t b = 0;
         TRY(to_integer(r, j, "border", 0, 65535, &b));
         place->border[i++] = (int32_t)b;
     }
@@ -167,7 +167,7 @@ static cgc_status read_place(const reader *r, const json *o, const ir_type *type
 
 static cgc_status read_layer(reader *r, const json *j, int32_t id, run_layer *l)
 {
-    int64_t v;
+    int64_t v = 0;
     r->part = "layers";
     TRY(get_integer(r, j, "id", id, id, &v));
     l->id = id;
@@ -216,7 +216,7 @@ static cgc_status read_hw(reader *r, const json *root)
     r->part = "hw";
     TRY(get(r, root, "hw", JSON_OBJECT, &hw));
     hw_init(&p->hw, p->ctx);
-    int64_t v;
+    int64_t v = 0;
 #define PARAM(name, type, def, lo, hi, unit, meaning)                                              \
     if (json_get(hw, #name)) {                                                                     \
         TRY(get_integer(r, hw, #name, lo, hi, &v));                                                \
@@ -264,7 +264,7 @@ static cgc_status read_manifest(cgc_program *p, const char *path, arena *a)
     reader r = {p, path, "manifest"};
     TRY(file_read(p->ctx, a, path, MANIFEST_MAX_BYTES, &text, &bytes));
     TRY(json_parse(p->ctx, a, text, bytes, &root));
-    int64_t v;
+    int64_t v = 0;
     if (root->kind != JSON_OBJECT)
         return malformed(&r, "", kind_word(root), "an object");
     TRY(get_integer(&r, root, "format", 1, 1, &v));
