@@ -9,7 +9,7 @@
 #include "ccl.h"
 #include "requant.h"
 
-enum { CONV2D_S8_OCS = 4, CONV2D_S8_DW_CHANNELS = 16, CONV2D_S8_DW_TAPS = 49 };
+enum { CONV2D_S8_OCS = 4, CONV2D_S8_DW_CHANNELS = 32, CONV2D_S8_DW_TAPS = 49 };
 
 typedef struct conv2d_s8_span { /* taps of one axis that lie inside the image: lo <= k < hi */
     int32_t lo, hi;
