@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pool2d.h - what the AVX-512 pooling kernels share: their parameters and the part of a window inside the image.
+ * pool2d.h - what the AVX-512 pooling kernels share: their parameters and the part of a window
+ * inside the image.
  */
 #ifndef CCL_X86_AVX512VNNI_POOL2D_H
 #define CCL_X86_AVX512VNNI_POOL2D_H
@@ -15,7 +16,8 @@ typedef struct ccl_pool {
     ccl_out out; /* max-pool: only is_signed */
 } ccl_pool;
 
-typedef struct ccl_taps_1d { /* taps lo <= k < hi of an axis lie inside the image, tap k at start + k * dil */
+typedef struct
+    ccl_taps_1d { /* taps lo <= k < hi of an axis lie inside the image, tap k at start + k * dil */
     int32_t start, lo, hi;
 } ccl_taps_1d;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * quantize_s8.h - AVX-512 quantization of float32 planes (NCHW) into bytes with channels last (docs/numerics.md, rule 2:
- * a true division, NaN gives the smallest value).
+ * quantize_s8.h - AVX-512 quantization of float32 planes (NCHW) into bytes with channels last
+ * (docs/numerics.md, rule 2: a true division, NaN gives the smallest value).
  */
 #ifndef CCL_X86_AVX512VNNI_QUANTIZE_S8_H
 #define CCL_X86_AVX512VNNI_QUANTIZE_S8_H
@@ -18,11 +18,13 @@ typedef struct ccl_quantize_planes {
 CCL_INLINE void ccl_quantize_row(const ccl_quantize_planes *p, const float *x, uint8_t *y)
 {
     const ccl_out o = p->out;
-    const __m512 lo = _mm512_set1_ps((float)(o.lo - o.zp)), hi = _mm512_set1_ps((float)(o.hi - o.zp));
+    const __m512 lo = _mm512_set1_ps((float)(o.lo - o.zp)),
+                 hi = _mm512_set1_ps((float)(o.hi - o.zp));
     for (int32_t i = 0; i < p->w; i += 16) {
         const int32_t lanes = p->w - i >= 16 ? 16 : p->w - i;
         __m512 v = _mm512_maskz_loadu_ps((__mmask16)((1u << lanes) - 1), x + i);
-        v = _mm512_max_ps(_mm512_div_ps(v, _mm512_set1_ps(p->scale)), lo); /* NaN: the second operand */
+        v = _mm512_max_ps(_mm512_div_ps(v, _mm512_set1_ps(p->scale)),
+                          lo); /* NaN: the second operand */
         v = _mm512_min_ps(v, hi);
         ccl_store16(y + i, ccl_bytes16(ccl_round32(v), o), lanes);
     }
@@ -38,11 +40,15 @@ CCL_INLINE void ccl_interleave3(const uint8_t *a, const uint8_t *b, const uint8_
     const __m128i a1 = _mm_setr_epi8(-1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10, -1);
     const __m128i b1 = _mm_setr_epi8(5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1, 10);
     const __m128i c1 = _mm_setr_epi8(-1, 5, -1, -1, 6, -1, -1, 7, -1, -1, 8, -1, -1, 9, -1, -1);
-    const __m128i a2 = _mm_setr_epi8(-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1);
-    const __m128i b2 = _mm_setr_epi8(-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1);
-    const __m128i c2 = _mm_setr_epi8(10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15);
-#define CCL_MERGE3(k) \
-    _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(va, a##k), _mm_shuffle_epi8(vb, b##k)), _mm_shuffle_epi8(vc, c##k))
+    const __m128i a2 =
+        _mm_setr_epi8(-1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1, -1);
+    const __m128i b2 =
+        _mm_setr_epi8(-1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15, -1);
+    const __m128i c2 =
+        _mm_setr_epi8(10, -1, -1, 11, -1, -1, 12, -1, -1, 13, -1, -1, 14, -1, -1, 15);
+#define CCL_MERGE3(k)                                                                              \
+    _mm_or_si128(_mm_or_si128(_mm_shuffle_epi8(va, a##k), _mm_shuffle_epi8(vb, b##k)),             \
+                 _mm_shuffle_epi8(vc, c##k))
     ccl_store16(y, CCL_MERGE3(0), 16);
     ccl_store16(y + 16, CCL_MERGE3(1), 16);
     ccl_store16(y + 32, CCL_MERGE3(2), 16);
@@ -61,7 +67,8 @@ CCL_INLINE void ccl_interleave_row(const ccl_quantize_planes *p, const uint8_t *
 }
 
 /* One image; planes: c * w bytes of working memory; y: first pixel inside any border. */
-CCL_INLINE void ccl_quantize_image(const ccl_quantize_planes *p, const float *x, uint8_t *planes, uint8_t *y)
+CCL_INLINE void ccl_quantize_image(const ccl_quantize_planes *p, const float *x, uint8_t *planes,
+                                   uint8_t *y)
 {
     for (int32_t row = 0; row < p->h; row++, y += p->y_row) {
         for (int32_t c = 0; c < p->c; c++) {

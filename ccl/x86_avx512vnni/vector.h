@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * vector.h - what the AVX-512 VNNI kernels share: the dot product, loads, and the way from float32 to bytes.
+ * vector.h - what the AVX-512 VNNI kernels share: the dot product, loads, and the way from
+ * float32 to bytes.
  *
- * Only for programs compiled with -mavx512f -mavx512bw -mavx512vl -mavx512vnni and -ffp-contract=off. Bytes written
- * obey docs/numerics.md: callers prove that every value given to ccl_round32 stays below 2^31 in magnitude.
+ * Only for programs compiled with -mavx512f -mavx512bw -mavx512vl -mavx512vnni and
+ * -ffp-contract=off. Bytes written obey docs/numerics.md: callers prove that every value given
+ * to ccl_round32 stays below 2^31 in magnitude.
  */
 #ifndef CCL_X86_AVX512VNNI_VECTOR_H
 #define CCL_X86_AVX512VNNI_VECTOR_H
@@ -18,11 +20,12 @@
 
 typedef int32_t ccl_i32_any __attribute__((may_alias));
 
-/* acc += sum of 4 products u8 * s8 per lane. In assembly, because gcc and clang both spill accumulators when they
- * schedule the intrinsic. */
+/* acc += sum of 4 products u8 * s8 per lane. In assembly, because gcc and clang both spill
+ * accumulators when they schedule the intrinsic. */
 #define CCL_DOT(acc, u8, s8) __asm__("vpdpbusd %2, %1, %0" : "+v"(acc) : "v"(u8), "v"(s8))
 
-/* Makes a number unknown to the compiler: gcc spills when it unrolls a loop around CCL_DOT completely. */
+/* Makes a number unknown to the compiler: gcc spills when it unrolls a loop around CCL_DOT
+ * completely. */
 #define CCL_HIDE(n) __asm__("" : "+r"(n))
 
 /* 4 bytes at p in every lane. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * build_files.c - build.sh of an emitted tree: which sources make which target, and the flags without which the
- * bytes would differ (docs/numerics.md, rule 6). POSIX sh; each result appears under its name by one rename.
+ * build_files.c - build.sh of an emitted tree: which sources make which target, and the flags
+ * without which the bytes would differ (docs/numerics.md, rule 6). POSIX sh; each result appears
+ * under its name by one rename.
  */
 #include "emit/emit.h"
 
@@ -12,8 +13,10 @@ static const char *const head =
     "# Builds this program:  sh build.sh host | epu | epu_host\n"
     "#   CC      compiler for this machine (default: cc, else python3 -m ziglang cc)\n"
     "#   ZIG     compiler for the EPU's RISC-V core (default: python3 -m ziglang cc)\n"
-    "#   CFLAGS  more flags for either;  TRACE=1  calls a hook after each layer, results end in _trace\n"
-    "#   ZIG_GLOBAL_CACHE_DIR  cache of the cross compiler (default: build/zig-cache), may be shared\n"
+    "#   CFLAGS  more flags for either;  TRACE=1  calls a hook after each layer, results end in "
+    "_trace\n"
+    "#   ZIG_GLOBAL_CACHE_DIR  cache of the cross compiler (default: build/zig-cache), may be "
+    "shared\n"
     "set -eu\n"
     "cd \"$(dirname \"$0\")\"\n"
     "ROOT=$PWD\n";
@@ -33,8 +36,10 @@ static const char *const body =
     "NUMERIC=-ffp-contract=off\n"
     "HOST=\"-std=c99 -O3 -fPIC $NUMERIC -I$ROOT/kernels -I$ROOT/kernels/epu\"\n"
     "VNNI='-mavx512f -mavx512bw -mavx512vl -mavx512vnni -mprefer-vector-width=512'\n"
-    "EPU=\"-target riscv32-freestanding-none -mcpu=generic_rv32+m+f-c-a-d -mabi=ilp32f -std=c99 -O2 -g\n"
-    "    -fomit-frame-pointer -ffreestanding -fno-sanitize=undefined -ffunction-sections -fdata-sections\n"
+    "EPU=\"-target riscv32-freestanding-none -mcpu=generic_rv32+m+f-c-a-d -mabi=ilp32f -std=c99 "
+    "-O2 -g\n"
+    "    -fomit-frame-pointer -ffreestanding -fno-sanitize=undefined -ffunction-sections "
+    "-fdata-sections\n"
     "    -Wl,--gc-sections $NUMERIC -I$ROOT/kernels -I$ROOT/kernels/epu\"\n"
     "\n"
     "mkdir -p build\n"
@@ -96,8 +101,10 @@ static bool is_source(const emit_file *f, const char *folder)
            (ends_with(f->name, ".c") || ends_with(f->name, ".S"));
 }
 
-/* NAME='file file': the sources in a folder of the tree; want_host tells _host.c files from the others. */
-static void put_sources(const emit_tree *t, str *s, const char *name, const char *folder, bool want_host)
+/* NAME='file file': the sources in a folder of the tree; want_host tells _host.c files from the
+ * others. */
+static void put_sources(const emit_tree *t, str *s, const char *name, const char *folder,
+                        bool want_host)
 {
     str_printf(s, "%s='", name);
     const char *sep = "";

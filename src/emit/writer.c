@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * writer.c - files of an emitted tree in memory, and the small pieces of C text that both emitters need.
- * Texts of the user's model reach the tree only through emit_identifier and emit_comment. Deterministic: files
- * stand in the order in which they were added.
+ * writer.c - files of an emitted tree in memory, and the small pieces of C text that both
+ * emitters need. Texts of the user's model reach the tree only through emit_identifier and
+ * emit_comment. Deterministic: files stand in the order in which they were added.
  */
 #include "emit/emit.h"
 
@@ -50,11 +50,13 @@ static bool is_digit(char c)
 static bool is_keyword(const char *s)
 {
     static const char *const words[] = {
-        "asm",    "auto",     "bool",   "break",    "case",    "char",   "const",   "constexpr", "continue",
-        "default", "do",      "double", "else",     "enum",    "extern", "false",   "float",     "for",
-        "goto",   "if",       "inline", "int",      "long",    "main",   "nullptr", "register",  "restrict",
-        "return", "short",    "signed", "sizeof",   "static",  "struct", "switch",  "thread_local", "true",
-        "typedef", "typeof",  "union",  "unsigned", "void",    "volatile", "while"};
+        "asm",       "auto",     "bool",    "break",   "case",     "char",     "const",
+        "constexpr", "continue", "default", "do",      "double",   "else",     "enum",
+        "extern",    "false",    "float",   "for",     "goto",     "if",       "inline",
+        "int",       "long",     "main",    "nullptr", "register", "restrict", "return",
+        "short",     "signed",   "sizeof",  "static",  "struct",   "switch",   "thread_local",
+        "true",      "typedef",  "typeof",  "union",   "unsigned", "void",     "volatile",
+        "while"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strcmp(s, words[i]) == 0)
             return true;
@@ -123,7 +125,8 @@ cgc_status emit_kernel(emit_tree *t, const char *name)
     while (e->name && strcmp(e->name, name) != 0)
         e++;
     if (!e->name)
-        return diag(t->ctx, CGC_E_INTERNAL, (diag_info){.found = name}, "kernel file is not embedded");
+        return diag(t->ctx, CGC_E_INTERNAL, (diag_info){.found = name},
+                    "kernel file is not embedded");
     emit_file *f = emit_add(t, arena_printf(t->arena, "kernels/%s", name));
     if (f->text.len == 0)
         str_putn(&f->text, e->data, e->bytes);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host.c - lowered graph -> plan of the host program: kernels, borders, byte storage of the VNNI variant, residual adds
- * fused into convolutions, memory. Invariant: whatever the variant, a buffer has one place and one shape; a border is
- * only given to buffers whose readers all understand it.
+ * host.c - lowered graph -> plan of the host program: kernels, borders, byte storage of the VNNI
+ * variant, residual adds fused into convolutions, memory. Invariant: whatever the variant, a
+ * buffer has one place and one shape; a border is only given to buffers whose readers all
+ * understand it.
  */
 #include "plan/host.h"
 
@@ -15,16 +16,23 @@ static const char *kernel_name(const plan_step *s)
     static const struct {
         op_id op;
         const char *s8, *f32;
-    } names[] = {
-        {OP_qlinear_conv2d, "conv2d_s8", ""},     {OP_qlinear_dense, "dense_s8", ""},
-        {OP_qnn_add, "add_s8", ""},               {OP_qnn_avg_pool2d, "avg_pool2d_s8", ""},
-        {OP_max_pool2d, "max_pool2d_s8", "max_pool2d_f32"}, {OP_avg_pool2d, "", "avg_pool2d_f32"},
-        {OP_global_avg_pool2d, "", "avg_pool2d_f32"}, {OP_adaptive_avg_pool2d, "", "avg_pool2d_f32"},
-        {OP_table, "table_s8", ""},               {OP_quantize, "quantize_s8", "quantize_s8"},
-        {OP_dequantize, "dequantize_s8", ""},     {OP_conv2d, "", "conv2d_f32"},
-        {OP_dense, "", "dense_f32"},              {OP_relu, "", "relu_f32"},
-        {OP_clip, "", "clip_f32"},                {OP_add, "", "add_f32"},
-        {OP_channel_affine, "", "channel_affine_f32"}};
+    } names[] = {{OP_qlinear_conv2d, "conv2d_s8", ""},
+                 {OP_qlinear_dense, "dense_s8", ""},
+                 {OP_qnn_add, "add_s8", ""},
+                 {OP_qnn_avg_pool2d, "avg_pool2d_s8", ""},
+                 {OP_max_pool2d, "max_pool2d_s8", "max_pool2d_f32"},
+                 {OP_avg_pool2d, "", "avg_pool2d_f32"},
+                 {OP_global_avg_pool2d, "", "avg_pool2d_f32"},
+                 {OP_adaptive_avg_pool2d, "", "avg_pool2d_f32"},
+                 {OP_table, "table_s8", ""},
+                 {OP_quantize, "quantize_s8", "quantize_s8"},
+                 {OP_dequantize, "dequantize_s8", ""},
+                 {OP_conv2d, "", "conv2d_f32"},
+                 {OP_dense, "", "dense_f32"},
+                 {OP_relu, "", "relu_f32"},
+                 {OP_clip, "", "clip_f32"},
+                 {OP_add, "", "add_f32"},
+                 {OP_channel_affine, "", "channel_affine_f32"}};
     if (!s->node)
         return "relayout";
     const bool s8 = s->node->inputs[0]->type.dtype == IR_int8;
@@ -41,7 +49,8 @@ static bool add_fits(const plan_step *s, host_step *h)
     const plan_buffer *a = s->inputs[0], *b = s->inputs[1];
     return a && b && a->layout == b->layout && a->layout == s->output->layout &&
            ir_type_equal(&a->value->type, &b->value->type) &&
-           ir_type_equal(&a->value->type, &s->output->value->type) && host_sum_plan(s->node, &h->sum);
+           ir_type_equal(&a->value->type, &s->output->value->type) &&
+           host_sum_plan(s->node, &h->sum);
 }
 
 /* All windows have the same divisor, so that the multiplier is one constant. */
@@ -54,14 +63,16 @@ static bool avg_pool_fits(const plan_step *s)
     const bool padded = w.pad[0] || w.pad[1] || w.pad[2] || w.pad[3];
     if (padded && !ir_bool(n, "count_include_pad") && ir_int(n, "divisor_override") == 0)
         return false;
-    const double most = 255.0 * w.kh * w.kw * (double)ir_float(n, "x_scale") / (double)ir_float(n, "y_scale");
+    const double most =
+        255.0 * w.kh * w.kw * (double)ir_float(n, "x_scale") / (double)ir_float(n, "y_scale");
     return (int64_t)w.kh * w.kw < 1 << 22 && most < 1.0e9;
 }
 
 static bool quantize_fits(const plan_step *s)
 {
     const plan_buffer *x = s->inputs[0];
-    return x && x->layout == PLAN_PLAIN && s->output->layout == PLAN_NHWC && ir_float(s->node, "scale") > 0;
+    return x && x->layout == PLAN_PLAIN && s->output->layout == PLAN_NHWC &&
+           ir_float(s->node, "scale") > 0;
 }
 
 static void choose_kernel(plan *p, plan_step *s)
@@ -133,7 +144,8 @@ static bool reads_border(const plan_step *s, const plan_buffer *b, int32_t zp)
     if (op_is(s->node, OP_table))
         return true;
     return op_is(s->node, OP_qnn_add) && s->inputs[0] && s->inputs[1] &&
-           ir_type_equal(&s->inputs[0]->value->type, &s->inputs[1]->value->type) && b->layout == PLAN_NHWC;
+           ir_type_equal(&s->inputs[0]->value->type, &s->inputs[1]->value->type) &&
+           b->layout == PLAN_NHWC;
 }
 
 /* The first convolution that pads b decides the value; every reader must agree. */
@@ -193,14 +205,16 @@ static plan_buffer *add_copy(plan *p, plan_step *s, const host_conv *c)
     return copy;
 }
 
-/* A VNNI convolution reads unsigned bytes inside a border, in the arena; what is not so is copied first. */
+/* A VNNI convolution reads unsigned bytes inside a border, in the arena; what is not so is
+ * copied first. */
 static void choose_storage(plan *p)
 {
     host_plan *hp = p->detail;
     for (size_t i = 0; i < p->n_steps; i++) {
         plan_step *s = p->steps[i];
         host_step *h = s->detail;
-        const bool conv = h->vnni && (op_is(s->node, OP_qlinear_conv2d) || op_is(s->node, OP_qlinear_dense));
+        const bool conv =
+            h->vnni && (op_is(s->node, OP_qlinear_conv2d) || op_is(s->node, OP_qlinear_dense));
         hp->has_vnni = hp->has_vnni || h->vnni;
         if (!conv)
             continue;
@@ -213,7 +227,8 @@ static void choose_storage(plan *p)
     for (size_t i = 0; i < p->n_steps; i++) {
         const host_step *h = p->steps[i]->detail;
         if (h->conv.steps > 0)
-            hp->is_unsigned[h->conv.copy ? h->conv.copy->id : host_base(p->steps[i]->inputs[0])->id] = true;
+            hp->is_unsigned[h->conv.copy ? h->conv.copy->id
+                                         : host_base(p->steps[i]->inputs[0])->id] = true;
     }
     for (size_t i = 0; i < p->n_buffers; i++)
         if (p->buffers[i]->space == PLAN_ARENA && !p->buffers[i]->alias_of)
@@ -231,17 +246,20 @@ static int32_t readers(const plan *p, const plan_buffer *b)
     return n;
 }
 
-/* conv, then an add that alone reads its result: the convolution adds before it stores. The sum is then written while
- * the convolution still reads its input, so its buffer lives from that step on. */
+/* conv, then an add that alone reads its result: the convolution adds before it stores. The sum
+ * is then written while the convolution still reads its input, so its buffer lives from that
+ * step on. */
 static void fuse_sums(plan *p)
 {
     for (size_t i = 0; i + 1 < p->n_steps; i++) {
         plan_step *c = p->steps[i], *a = p->steps[i + 1];
         host_step *hc = c->detail, *ha = a->detail;
-        if (!hc->vnni || !ha->vnni || !op_is(c->node, OP_qlinear_conv2d) || !op_is(a->node, OP_qnn_add))
+        if (!hc->vnni || !ha->vnni || !op_is(c->node, OP_qlinear_conv2d) ||
+            !op_is(a->node, OP_qnn_add))
             continue;
         const int32_t k = a->inputs[0] == c->output ? 0 : 1;
-        if (a->inputs[k] != c->output || a->inputs[1 - k] == c->output || readers(p, c->output) != 1)
+        if (a->inputs[k] != c->output || a->inputs[1 - k] == c->output ||
+            readers(p, c->output) != 1)
             continue;
         hc->fused = a;
         hc->sum_operand = k;
@@ -273,10 +291,11 @@ static const char *describe(plan *p, const plan_step *s)
     const host_conv *c = &h->conv;
     if (!h->vnni || c->steps == 0)
         return h->fused_into ? "AVX-512: done by the convolution before" : h->vnni ? "AVX-512" : "";
-    return arena_printf(p->arena, "AVX-512: tiles of %d x %d pixels x %d channels, %d steps of 4 bytes%s",
-                        c->rows.size[0], c->cols.size[0],
-                        c->group_channels < HOST_TILE_CHANNELS ? c->group_channels : HOST_TILE_CHANNELS,
-                        c->win.kh * c->runs * c->steps, h->fused ? ", then the residual add" : "");
+    return arena_printf(
+        p->arena, "AVX-512: tiles of %d x %d pixels x %d channels, %d steps of 4 bytes%s",
+        c->rows.size[0], c->cols.size[0],
+        c->group_channels < HOST_TILE_CHANNELS ? c->group_channels : HOST_TILE_CHANNELS,
+        c->win.kh * c->runs * c->steps, h->fused ? ", then the residual add" : "");
 }
 
 cgc_status plan_host(ir_graph *graph, const char *module, plan **out)

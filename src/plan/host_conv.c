@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host_conv.c - register tiles of the AVX-512 VNNI convolution: which layers it can do with the same bytes as the
- * portable kernel, and how the output plane is cut into tiles without a ragged one. Decided from the layer's exact
- * shape and weights; nothing is decided at run time.
+ * host_conv.c - register tiles of the AVX-512 VNNI convolution: which layers it can do with the
+ * same bytes as the portable kernel, and how the output plane is cut into tiles without a ragged
+ * one. Decided from the layer's exact shape and weights; nothing is decided at run time.
  */
 #include "plan/host.h"
 
@@ -46,7 +46,8 @@ static bool channel_fits(const ir_node *n, int64_t channel, const int8_t *w, int
     sum *= far;
     if (n->n_inputs > 2 && n->inputs[2])
         sum += fabs((double)((const int32_t *)n->inputs[2]->data)[channel]);
-    const float m = op_multiplier(ir_float(n, "x_scale"), ir_scale(n, "w_scale", channel), ir_float(n, "y_scale"));
+    const float m = op_multiplier(ir_float(n, "x_scale"), ir_scale(n, "w_scale", channel),
+                                  ir_float(n, "y_scale"));
     return sum * (double)m < ROUND_LIMIT;
 }
 
@@ -77,7 +78,8 @@ bool host_conv_plan(const plan_step *s, host_conv *out)
     }
     const int32_t group_input = w->in.c / w->groups;
     c.group_channels = w->out.c / w->groups;
-    if (w->groups > 1 && (group_input < SMALLEST_GROUP_INPUT || c.group_channels < SMALLEST_GROUP_OUTPUT))
+    if (w->groups > 1 &&
+        (group_input < SMALLEST_GROUP_INPUT || c.group_channels < SMALLEST_GROUP_OUTPUT))
         return false;
     const bool contiguous = w->groups == 1 && w->dil_w == 1;
     c.runs = contiguous ? 1 : w->kw;

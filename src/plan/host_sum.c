@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host_sum.c - the cheapest exact form of a residual add: every candidate is evaluated for all 65,536 pairs of int8
- * operands and compared with the definition (docs/numerics.md, rule 5). Only enumeration finds the one pair in which
- * a reciprocal rounds differently, so nothing here samples.
+ * host_sum.c - the cheapest exact form of a residual add: every candidate is evaluated for all
+ * 65,536 pairs of int8 operands and compared with the definition (docs/numerics.md, rule 5).
+ * Only enumeration finds the one pair in which a reciprocal rounds differently, so nothing here
+ * samples.
  */
 #include "plan/host.h"
 #include "requant.h"
 
 #include <math.h>
 
-/* The vector kernels round before they clamp, so every value must fit an int32 together with its zero point. */
+/* The vector kernels round before they clamp, so every value must fit an int32 together with its
+ * zero point. */
 #define SUM_LIMIT 1.0e9f
 
 typedef struct add_attrs {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_host_program.c - emitted host programs against the interpreter: random networks with the awkward shapes (borders
- * of several readers, narrow and wide planes, ragged channels, groups, dilation, batches, portable layers among vector
- * ones, residual adds that fuse and that cannot). Each is compiled by build.sh, loaded, and run in every variant;
- * outputs and, in the traced build, every layer must have the same bytes.
+ * test_host_program.c - emitted host programs against the interpreter: random networks with the
+ * awkward shapes (borders of several readers, narrow and wide planes, ragged channels, groups,
+ * dilation, batches, portable layers among vector ones, residual adds that fuse and that
+ * cannot). Each is compiled by build.sh, loaded, and run in every variant; outputs and, in the
+ * traced build, every layer must have the same bytes.
  */
 #include "check.h"
 #include "emit/emit.h"
@@ -29,8 +30,8 @@ typedef struct network {
 typedef struct entry {
     size_t (*arena_bytes)(void);
     size_t (*weights_bytes)(void);
-    int (*run)(const void *weights, void *arena, const void *const *inputs, void *const *outputs, const char *variant,
-               void (*trace)(void *ud, int layer, const void *data), void *ud);
+    int (*run)(const void *weights, void *arena, const void *const *inputs, void *const *outputs,
+               const char *variant, void (*trace)(void *ud, int layer, const void *data), void *ud);
 } entry;
 
 /* ---- networks ---- */
@@ -57,7 +58,8 @@ static value put_quantize(network *n, const char *x, value v)
     v.id = n->next++;
     v.scale = 0.03f;
     v.zp = random_int(-40, 40);
-    str_printf(&n->text, "  %%%d = qnn.quantize(%%%s, %gf, %d, out_dtype=\"int8\");\n", v.id, x, (double)v.scale, v.zp);
+    str_printf(&n->text, "  %%%d = qnn.quantize(%%%s, %gf, %d, out_dtype=\"int8\");\n", v.id, x,
+               (double)v.scale, v.zp);
     return v;
 }
 
@@ -80,13 +82,15 @@ static value put_conv(network *n, value x, conv_shape s)
     const int b = add_constant(n, IR_int32, 1, bd, random_ints(s.oc, -3000, 3000));
     y.scale = 0.05f;
     y.zp = s.relu ? -128 : random_int(-30, 30);
-    str_printf(&n->text,
-               "  %%%d = contrib.epu.qlinear_conv2d(%%%d, meta[relay.Constant][%d]%s, strides=[%d, %d], "
-               "padding=[%d, %d, %d, %d], dilation=[%d, %d], groups=%d, channels=%d, kernel_size=[%d, %d], "
-               "out_dtype=\"int8\", bias_fusion=%s, x_zero_point=%d, x_scale=%.9gf, ",
-               y.id, x.id, w, s.bias ? arena_printf(n->text.a, ", bias=meta[relay.Constant][%d]", b) : "", s.sh, s.sw,
-               s.pad[0], s.pad[1], s.pad[2], s.pad[3], s.dh, s.dw, s.groups, s.oc, s.kh, s.kw, s.bias ? "True" : "False",
-               x.zp, (double)x.scale);
+    str_printf(
+        &n->text,
+        "  %%%d = contrib.epu.qlinear_conv2d(%%%d, meta[relay.Constant][%d]%s, strides=[%d, %d], "
+        "padding=[%d, %d, %d, %d], dilation=[%d, %d], groups=%d, channels=%d, kernel_size=[%d, "
+        "%d], "
+        "out_dtype=\"int8\", bias_fusion=%s, x_zero_point=%d, x_scale=%.9gf, ",
+        y.id, x.id, w, s.bias ? arena_printf(n->text.a, ", bias=meta[relay.Constant][%d]", b) : "",
+        s.sh, s.sw, s.pad[0], s.pad[1], s.pad[2], s.pad[3], s.dh, s.dw, s.groups, s.oc, s.kh, s.kw,
+        s.bias ? "True" : "False", x.zp, (double)x.scale);
     if (s.per_channel) {
         float *scale = random_floats(s.oc, 0.5f, 1.5f);
         for (int i = 0; i < s.oc; i++)
@@ -94,7 +98,8 @@ static value put_conv(network *n, value x, conv_shape s)
         str_printf(&n->text, "w_zero_point=%d, w_scale=meta[relay.Constant][%d], ", s.w_zp ? 3 : 0,
                    add_constant(n, IR_float32, 1, bd, scale));
     } else {
-        str_printf(&n->text, "w_zero_point=%d, w_scale=%.9gf, ", s.w_zp ? 3 : 0, (double)(0.03f / sqrtf((float)k)));
+        str_printf(&n->text, "w_zero_point=%d, w_scale=%.9gf, ", s.w_zp ? 3 : 0,
+                   (double)(0.03f / sqrtf((float)k)));
     }
     str_printf(&n->text, "y_zero_point=%d, y_scale=%.9gf", y.zp, (double)y.scale);
     if (s.relu)
@@ -110,9 +115,11 @@ static value put_add(network *n, value a, value b)
     y.scale = 0.07f;
     y.zp = random_int(-128, 10);
     str_printf(&n->text,
-               "  %%%d = qnn.add(%%%d, %%%d, a_scale=%.9gf, a_zero_point=%d, b_scale=%.9gf, b_zero_point=%d, "
+               "  %%%d = qnn.add(%%%d, %%%d, a_scale=%.9gf, a_zero_point=%d, b_scale=%.9gf, "
+               "b_zero_point=%d, "
                "y_scale=%.9gf, y_zero_point=%d, clamp_min=%d);\n",
-               y.id, a.id, b.id, (double)a.scale, a.zp, (double)b.scale, b.zp, (double)y.scale, y.zp, y.zp);
+               y.id, a.id, b.id, (double)a.scale, a.zp, (double)b.scale, b.zp, (double)y.scale,
+               y.zp, y.zp);
     return y;
 }
 
@@ -122,7 +129,9 @@ static value put_max_pool(network *n, value x, int k, int stride, int pad)
     y.id = n->next++;
     y.h = (x.h + 2 * pad - k) / stride + 1;
     y.w = (x.w + 2 * pad - k) / stride + 1;
-    str_printf(&n->text, "  %%%d = nn.max_pool2d(%%%d, pool_size=[%d, %d], strides=[%d, %d], padding=[%d, %d, %d, %d]);\n",
+    str_printf(&n->text,
+               "  %%%d = nn.max_pool2d(%%%d, pool_size=[%d, %d], strides=[%d, %d], padding=[%d, "
+               "%d, %d, %d]);\n",
                y.id, x.id, k, k, stride, stride, pad, pad, pad, pad);
     return y;
 }
@@ -135,7 +144,8 @@ static value put_global_average(network *n, value x)
     y.scale = 0.02f;
     y.zp = random_int(-128, 0);
     str_printf(&n->text,
-               "  %%%d = qnn.avg_pool2d(%%%d, pool_size=[%d, %d], x_scale=%.9gf, x_zero_point=%d, y_scale=%.9gf, "
+               "  %%%d = qnn.avg_pool2d(%%%d, pool_size=[%d, %d], x_scale=%.9gf, x_zero_point=%d, "
+               "y_scale=%.9gf, "
                "y_zero_point=%d);\n",
                y.id, x.id, x.h, x.w, (double)x.scale, x.zp, (double)y.scale, y.zp);
     return y;
@@ -146,8 +156,8 @@ static value put_table(network *n, value x)
     const int64_t d[1] = {256};
     value y = x;
     y.id = n->next++;
-    str_printf(&n->text, "  %%%d = contrib.epu.table(%%%d, meta[relay.Constant][%d]);\n", y.id, x.id,
-               add_constant(n, IR_int8, 1, d, random_bytes(256, false)));
+    str_printf(&n->text, "  %%%d = contrib.epu.table(%%%d, meta[relay.Constant][%d]);\n", y.id,
+               x.id, add_constant(n, IR_int8, 1, d, random_bytes(256, false)));
     return y;
 }
 
@@ -160,18 +170,23 @@ static void put_head(network *n, value x, int units)
     n->next += 3;
     str_printf(&n->text, "  %%%d = reshape(%%%d, newshape=[%d, %d]);\n", id, x.id, x.n, x.c);
     str_printf(&n->text,
-               "  %%%d = contrib.epu.dense(%%%d, meta[relay.Constant][%d], meta[relay.Constant][%d], units=%d, "
-               "x_scale=%.9gf, x_zero_point=%d, w_scale=0.002f, y_scale=0.05f, y_zero_point=3, out_dtype=\"int8\");\n",
+               "  %%%d = contrib.epu.dense(%%%d, meta[relay.Constant][%d], "
+               "meta[relay.Constant][%d], units=%d, "
+               "x_scale=%.9gf, x_zero_point=%d, w_scale=0.002f, y_scale=0.05f, y_zero_point=3, "
+               "out_dtype=\"int8\");\n",
                id + 1, id, w, b, units, (double)x.scale, x.zp);
     str_printf(&n->text, "  %%%d = qnn.dequantize(%%%d, 0.05f, 3);\n", id + 2, id + 1);
 }
 
 static conv_shape square(int oc, int k, int stride, int pad, bool relu)
 {
-    return (conv_shape){oc, k, k, stride, stride, 1, 1, 1, {pad, pad, pad, pad}, relu, random_int(0, 1), true, false};
+    return (conv_shape){
+        oc,   k,    k, stride, stride, 1, 1, 1, {pad, pad, pad, pad}, relu, random_int(0, 1),
+        true, false};
 }
 
-/* Stem, pool, two residual blocks (the second with projection), average, dense: ResNet's shape at any size. */
+/* Stem, pool, two residual blocks (the second with projection), average, dense: ResNet's shape
+ * at any size. */
 static void residual_network(network *n, value x, int c, int units)
 {
     value v = put_conv(n, put_quantize(n, "x", x), square(c, 7, 2, 3, true));
@@ -183,7 +198,8 @@ static void residual_network(network *n, value x, int c, int units)
     put_head(n, put_global_average(n, v), units);
 }
 
-/* Groups, depthwise, dilation, uneven padding, weight zero points, a table and pools between convolutions. */
+/* Groups, depthwise, dilation, uneven padding, weight zero points, a table and pools between
+ * convolutions. */
 static void odd_network(network *n, value x, int c, int units)
 {
     value v = put_conv(n, put_quantize(n, "x", x), square(c, 3, 1, 1, true));
@@ -212,8 +228,8 @@ static entry load(const char *folder, bool traced, char *error)
 {
     const entry *(*get)(void);
     char command[512], path[512];
-    snprintf(command, sizeof command, "%s CFLAGS='-Wall -Wextra -Werror' sh %s/build.sh host", traced ? "TRACE=1" : "",
-             folder);
+    snprintf(command, sizeof command, "%s CFLAGS='-Wall -Wextra -Werror' sh %s/build.sh host",
+             traced ? "TRACE=1" : "", folder);
     snprintf(path, sizeof path, "%s/build/libnet_host%s.so", folder, traced ? "_trace" : "");
     if (system(command) != 0) {
         strcpy(error, "build.sh failed");
@@ -274,8 +290,8 @@ static void on_layer(void *ud, int layer, const void *data)
     t->compared++;
 }
 
-static void run_variant(const entry *e, traced *t, const char *weights, const float *x, const ir_tensor *want,
-                        bool trace)
+static void run_variant(const entry *e, traced *t, const char *weights, const float *x,
+                        const ir_tensor *want, bool trace)
 {
     const size_t bytes = ir_type_bytes(&want->type);
     void *memory = aligned_alloc(64, (e->arena_bytes() + 64) / 64 * 64), *y = malloc(bytes);
@@ -331,8 +347,8 @@ static void check_network(network *n, value x, const char *folder)
     CHECK(interp_run_lowered(g, &in, &out, keep_value, &t) == CGC_OK);
     char *weights;
     size_t bytes;
-    CHECK(file_read(ctx, p->arena, arena_printf(p->arena, "%s/weights_host.bin", folder), 1 << 28, &weights, &bytes) ==
-          CGC_OK);
+    CHECK(file_read(ctx, p->arena, arena_printf(p->arena, "%s/weights_host.bin", folder), 1 << 28,
+                    &weights, &bytes) == CGC_OK);
     char problem[256] = "";
     for (int trace = 0; trace < 2; trace++) {
         entry e = load(folder, trace, problem);
@@ -360,7 +376,9 @@ static void one(void (*make)(network *n, value x, int c, int units), value x, in
     network n = {.n_constants = 0};
     CHECK(mkdtemp(folder) != NULL);
     str_init(&n.text, &ctx->arena);
-    str_printf(&n.text, "def @main(%%x: Tensor[(%d, %d, %d, %d), float32], output_names=[\"y\"]) {\n", x.n, x.c, x.h, x.w);
+    str_printf(&n.text,
+               "def @main(%%x: Tensor[(%d, %d, %d, %d), float32], output_names=[\"y\"]) {\n", x.n,
+               x.c, x.h, x.w);
     make(&n, x, c, units);
     str_printf(&n.text, "  %%%d\n}\n", n.next - 1);
     const int before = check_failures;

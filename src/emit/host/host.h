@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * host.h - shared by the files that print the host program: the text being written, the weights blob, and how a
- * buffer, a comment or a constant is written as C. Nothing is decided here; see src/plan/host.h.
+ * host.h - shared by the files that print the host program: the text being written, the weights
+ * blob, and how a buffer, a comment or a constant is written as C. Nothing is decided here; see
+ * src/plan/host.h.
  */
 #ifndef CGC_EMIT_HOST_H
 #define CGC_EMIT_HOST_H
@@ -17,7 +18,8 @@ typedef struct host_emit {
     str weights; /* weights_host.bin */
 } host_emit;
 
-/* A shape and stride of a buffer as seen by one function: first byte inside the border, and distances. */
+/* A shape and stride of a buffer as seen by one function: first byte inside the border, and
+ * distances. */
 typedef struct host_view {
     const plan_buffer *b;
     const char *base;   /* C expression of the first byte, border included */
@@ -39,16 +41,19 @@ void host_put_fill_border(host_emit *e, const plan_buffer *b, const char *base, 
 /* Initialiser of a ccl_bordered. */
 const char *host_bordered(host_emit *e, const plan_buffer *b);
 
-/* ---- pack.c: constants into the blob; results are C expressions of a pointer (type included), or "NULL" ---- */
+/* ---- pack.c: constants into the blob; results are C expressions of a pointer (type included),
+ * or "NULL" ---- */
 const char *host_put_data(host_emit *e, const void *data, size_t bytes, const char *ctype);
-const char *host_put_value(host_emit *e, const ir_value *v, const char *ctype); /* a constant as it is */
+const char *host_put_value(host_emit *e, const ir_value *v,
+                           const char *ctype); /* a constant as it is */
 /* OIHW -> OHWI, any element size. */
 const char *host_put_ohwi(host_emit *e, const ir_value *weight, const char *ctype);
 const char *host_put_multipliers(host_emit *e, const ir_node *n, int32_t channels);
 const char *host_put_zero_points(host_emit *e, const ir_node *n, int32_t channels);
 const char *host_put_bias(host_emit *e, const ir_node *n, const char *ctype);
 /* A constant of any shape spread to the shape of out in its layout. */
-const char *host_put_spread(host_emit *e, const ir_value *v, const plan_buffer *out, const char *ctype);
+const char *host_put_spread(host_emit *e, const ir_value *v, const plan_buffer *out,
+                            const char *ctype);
 /* Blocks of the VNNI convolution; block_bytes of a full block. */
 const char *host_put_vnni_blocks(host_emit *e, const plan_step *s, int64_t *out_block_bytes);
 
@@ -56,6 +61,6 @@ const char *host_put_vnni_blocks(host_emit *e, const plan_step *s, int64_t *out_
 cgc_status host_put_portable(host_emit *e, const plan_step *s);       /* portable.c, float.c */
 cgc_status host_put_portable_float(host_emit *e, const plan_step *s); /* float.c */
 void host_put_vnni(host_emit *e, const plan_step *s);                 /* vnni.c */
-void host_put_vnni_conv(host_emit *e, const plan_step *s);            /* vnni_conv.c; with its fused add */
+void host_put_vnni_conv(host_emit *e, const plan_step *s); /* vnni_conv.c; with its fused add */
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pack.c - constants of the graph -> weights_host.bin, in the order in which each kernel reads them. Pieces start at
- * multiples of 64 bytes and are followed by enough bytes that prefetching ahead stays harmless.
+ * pack.c - constants of the graph -> weights_host.bin, in the order in which each kernel reads
+ * them. Pieces start at multiples of 64 bytes and are followed by enough bytes that prefetching
+ * ahead stays harmless.
  */
 #include "emit/host/host.h"
 #include "ops/op.h"
@@ -36,7 +37,8 @@ const char *host_put_multipliers(host_emit *e, const ir_node *n, int32_t channel
 {
     float *m = arena_array(e->a, (size_t)channels, sizeof *m);
     for (int32_t c = 0; c < channels; c++)
-        m[c] = op_multiplier(ir_float(n, "x_scale"), ir_scale(n, "w_scale", c), ir_float(n, "y_scale"));
+        m[c] = op_multiplier(ir_float(n, "x_scale"), ir_scale(n, "w_scale", c),
+                             ir_float(n, "y_scale"));
     return host_put_data(e, m, (size_t)channels * sizeof *m, "float");
 }
 
@@ -68,7 +70,8 @@ static void spread_strides(const ir_type *v, const ir_type *out, int64_t stride[
     }
 }
 
-const char *host_put_spread(host_emit *e, const ir_value *v, const plan_buffer *out, const char *ctype)
+const char *host_put_spread(host_emit *e, const ir_value *v, const plan_buffer *out,
+                            const char *ctype)
 {
     const ir_type *t = &out->value->type;
     const size_t elem = ir_dtype_bytes(v->type.dtype);
@@ -96,8 +99,8 @@ const char *host_put_spread(host_emit *e, const ir_value *v, const plan_buffer *
 typedef struct packer {
     const ir_node *n;
     const host_conv *c;
-    int8_t *w;      /* OHWI, minus the zero point */
-    int32_t *sum;   /* of the weights of each output channel */
+    int8_t *w;            /* OHWI, minus the zero point */
+    int32_t *sum;         /* of the weights of each output channel */
     int32_t k, run_bytes; /* weights of a channel; of a run */
 } packer;
 
@@ -131,8 +134,8 @@ static packer packer_of(host_emit *e, const plan_step *s)
     return k;
 }
 
-/* Sums are of (u - 128 - x_zp) * w with u the stored byte: the constant part goes into the bias, modulo 2^32 as the
- * accumulators count. */
+/* Sums are of (u - 128 - x_zp) * w with u the stored byte: the constant part goes into the bias,
+ * modulo 2^32 as the accumulators count. */
 static int32_t packed_bias(const packer *k, int32_t channel)
 {
     const int64_t zp = ir_int(k->n, "x_zero_point") + 128;

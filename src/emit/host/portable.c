@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * portable.c - the portable function of each int8 layer: the reference kernel of ccl/ref, called once for a whole tensor,
- * or row by row where the result lies inside a border. A bordered input is given to a convolution as a larger image
- * whose edge pixels hold the zero point and so add nothing.
+ * portable.c - the portable function of each int8 layer: the reference kernel of ccl/ref, called
+ * once for a whole tensor, or row by row where the result lies inside a border. A bordered input
+ * is given to a convolution as a larger image whose edge pixels hold the zero point and so add
+ * nothing.
  */
 #include "emit/host/host.h"
 
@@ -13,10 +14,12 @@ static const char *pointer_type(const plan_buffer *b)
     return type_names[b->dtype == IR_int8];
 }
 
-static void put_pointer(host_emit *e, const char *name, const plan_buffer *b, const char *expression, bool write)
+static void put_pointer(host_emit *e, const char *name, const plan_buffer *b,
+                        const char *expression, bool write)
 {
     const char *type = pointer_type(b), *space = write ? "" : "const ";
-    str_printf(e->c, "    %s%s *%s = (%s%s *)(%svoid *)(%s);\n", space, type, name, space, type, space, expression);
+    str_printf(e->c, "    %s%s *%s = (%s%s *)(%svoid *)(%s);\n", space, type, name, space, type,
+               space, expression);
 }
 
 /* Pointer x (first byte of the buffer) and y (first pixel), and y's border. */
@@ -33,11 +36,13 @@ static void put_window(host_emit *e, const plan_window *w, const plan_buffer *x,
 {
     str_printf(e->c,
                "{.n = %d, .h = %d, .w = %d, .c = %d, .oh = %d, .ow = %d, .kh = %d, .kw = %d,\n"
-               "                .stride_h = %d, .stride_w = %d, .pad_top = %d, .pad_left = %d, .dil_h = %d, "
+               "                .stride_h = %d, .stride_w = %d, .pad_top = %d, .pad_left = %d, "
+               ".dil_h = %d, "
                ".dil_w = %d}",
-               by_row ? 1 : w->in.n, w->in.h + x->border[0] + x->border[2], w->in.w + x->border[1] + x->border[3],
-               w->in.c, by_row ? 1 : w->out.h, w->out.w, w->kh, w->kw, w->stride_h, w->stride_w,
-               w->pad[0] - x->border[0], w->pad[1] - x->border[1], w->dil_h, w->dil_w);
+               by_row ? 1 : w->in.n, w->in.h + x->border[0] + x->border[2],
+               w->in.w + x->border[1] + x->border[3], w->in.c, by_row ? 1 : w->out.h, w->out.w,
+               w->kh, w->kw, w->stride_h, w->stride_w, w->pad[0] - x->border[0],
+               w->pad[1] - x->border[1], w->dil_h, w->dil_w);
 }
 
 /* for each image and output row: set pad_top and call; win: "p.win" or "win". */
@@ -46,10 +51,14 @@ static void put_row_calls(host_emit *e, const plan_step *s, const char *win, con
     const plan_buffer *x = s->inputs[0], *y = s->output;
     plan_window w;
     plan_window_of(s, &w);
-    str_printf(e->c, "    for (int32_t n = 0; n < %d; n++) {\n        for (int32_t row = 0; row < %d; row++) {\n",
+    str_printf(e->c,
+               "    for (int32_t n = 0; n < %d; n++) {\n        for (int32_t row = 0; row < %d; "
+               "row++) {\n",
                y->dims.n, y->dims.h);
-    str_printf(e->c, "            %s.pad_top = %d - row * %d;\n", win, w.pad[0] - x->border[0], w.stride_h);
-    str_printf(e->c, "            %s x + n * %lld, ", call, (long long)(x->image_bytes / (int64_t)ir_dtype_bytes(x->dtype)));
+    str_printf(e->c, "            %s.pad_top = %d - row * %d;\n", win, w.pad[0] - x->border[0],
+               w.stride_h);
+    str_printf(e->c, "            %s x + n * %lld, ", call,
+               (long long)(x->image_bytes / (int64_t)ir_dtype_bytes(x->dtype)));
     if (op_is(s->node, OP_qlinear_conv2d))
         str_put(e->c, "w, ");
     str_printf(e->c, "y + n * %lld + row * %lld);\n        }\n    }\n", (long long)y->image_bytes,
@@ -61,10 +70,12 @@ static void put_requant(host_emit *e, const plan_step *s, int32_t channels)
     const ir_node *n = s->node;
     const char *w_zp = host_put_zero_points(e, n, channels), *bias = host_put_bias(e, n, "int32_t");
     const char *m = host_put_multipliers(e, n, channels);
-    str_printf(e->c, "        .x_zp = %d,\n        .w_zp = %s,\n        .bias = %s,\n", (int)ir_int(n, "x_zero_point"),
-               w_zp, bias);
-    str_printf(e->c, "        .rq = {.m = %s,\n               .y_zp = %d, .lo = %d, .hi = %d},\n    };\n", m,
-               (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"), (int)ir_int(n, "clamp_max"));
+    str_printf(e->c, "        .x_zp = %d,\n        .w_zp = %s,\n        .bias = %s,\n",
+               (int)ir_int(n, "x_zero_point"), w_zp, bias);
+    str_printf(e->c,
+               "        .rq = {.m = %s,\n               .y_zp = %d, .lo = %d, .hi = %d},\n    };\n",
+               m, (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"),
+               (int)ir_int(n, "clamp_max"));
 }
 
 static cgc_status need_constant_weights(host_emit *e, const plan_step *s)
@@ -98,10 +109,12 @@ static void put_dense(host_emit *e, const plan_step *s)
     plan_window w;
     plan_window_of(s, &w);
     put_edges(e, s);
-    str_printf(e->c, "    const ccl_dense_params p = {\n        .rows = %d, .in = %d, .units = %d,\n", w.in.n, w.in.c,
-               w.out.c);
+    str_printf(e->c,
+               "    const ccl_dense_params p = {\n        .rows = %d, .in = %d, .units = %d,\n",
+               w.in.n, w.in.c, w.out.c);
     put_requant(e, s, w.out.c);
-    str_printf(e->c, "    ccl_dense_s8(&p, x, %s, y);\n", host_put_value(e, s->node->inputs[1], "int8_t"));
+    str_printf(e->c, "    ccl_dense_s8(&p, x, %s, y);\n",
+               host_put_value(e, s->node->inputs[1], "int8_t"));
 }
 
 static void put_max_pool(host_emit *e, const plan_step *s)
@@ -129,11 +142,14 @@ static void put_avg_pool(host_emit *e, const plan_step *s)
     str_printf(e->c, "    %sccl_avg_pool2d_params p = {\n        .win = ", by_row ? "" : "const ");
     put_window(e, &w, s->inputs[0], by_row);
     str_printf(e->c,
-               ",\n        .pad_bottom = %d, .pad_right = %d, .count_include_pad = %d, .divisor_override = %d,\n"
-               "        .x_scale = %s, .y_scale = %s, .x_zp = %d, .y_zp = %d, .lo = %d, .hi = %d,\n    };\n",
-               w.pad[2], w.pad[3], ir_bool(n, "count_include_pad"), (int)ir_int(n, "divisor_override"),
-               emit_f32(e->a, ir_float(n, "x_scale")), emit_f32(e->a, ir_float(n, "y_scale")),
-               (int)ir_int(n, "x_zero_point"), (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"),
+               ",\n        .pad_bottom = %d, .pad_right = %d, .count_include_pad = %d, "
+               ".divisor_override = %d,\n"
+               "        .x_scale = %s, .y_scale = %s, .x_zp = %d, .y_zp = %d, .lo = %d, .hi = "
+               "%d,\n    };\n",
+               w.pad[2], w.pad[3], ir_bool(n, "count_include_pad"),
+               (int)ir_int(n, "divisor_override"), emit_f32(e->a, ir_float(n, "x_scale")),
+               emit_f32(e->a, ir_float(n, "y_scale")), (int)ir_int(n, "x_zero_point"),
+               (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"),
                (int)ir_int(n, "clamp_max"));
     if (by_row)
         put_row_calls(e, s, "p.win", "ccl_avg_pool2d_s8(&p,");
@@ -155,15 +171,18 @@ static bool any_border(const plan_step *s)
 static const char *row_of(host_emit *e, const char *name, const plan_buffer *b, bool by_row)
 {
     const int64_t elem = (int64_t)ir_dtype_bytes(b->dtype);
-    return by_row ? arena_printf(e->a, "%s + n * %lld + row * %lld", name, (long long)(b->image_bytes / elem),
-                                 (long long)(b->row_bytes / elem))
-                  : name;
+    return by_row
+               ? arena_printf(e->a, "%s + n * %lld + row * %lld", name,
+                              (long long)(b->image_bytes / elem), (long long)(b->row_bytes / elem))
+               : name;
 }
 
 static void put_loops_begin(host_emit *e, const plan_step *s, bool by_row)
 {
     if (by_row)
-        str_printf(e->c, "    for (int32_t n = 0; n < %d; n++)\n        for (int32_t row = 0; row < %d; row++)\n        ",
+        str_printf(e->c,
+                   "    for (int32_t n = 0; n < %d; n++)\n        for (int32_t row = 0; row < %d; "
+                   "row++)\n        ",
                    s->output->dims.n, s->output->dims.h);
 }
 
@@ -180,7 +199,8 @@ static void put_add(host_emit *e, const plan_step *s)
     const char *names[2] = {"a", "b"};
     const plan_buffer *in[2];
     for (int32_t i = 0; i < 2; i++) {
-        const bool same = s->inputs[i] && ir_type_equal(&n->inputs[i]->type, &s->output->value->type);
+        const bool same =
+            s->inputs[i] && ir_type_equal(&n->inputs[i]->type, &s->output->value->type);
         const char *from;
         in[i] = same ? s->inputs[i] : s->output;
         if (same) {
@@ -193,15 +213,18 @@ static void put_add(host_emit *e, const plan_step *s)
     const host_view y = host_view_of(e, s->output);
     put_pointer(e, "y", s->output, y.inside, true);
     host_put_fill_border(e, s->output, y.base, s->output->border_value);
-    str_printf(e->c,
-               "    const ccl_add_params p = {.a_scale = %s, .b_scale = %s, .y_scale = %s,\n"
-               "                              .a_zp = %d, .b_zp = %d, .y_zp = %d, .lo = %d, .hi = %d};\n",
-               emit_f32(e->a, ir_float(n, "a_scale")), emit_f32(e->a, ir_float(n, "b_scale")),
-               emit_f32(e->a, ir_float(n, "y_scale")), (int)ir_int(n, "a_zero_point"), (int)ir_int(n, "b_zero_point"),
-               (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"), (int)ir_int(n, "clamp_max"));
+    str_printf(
+        e->c,
+        "    const ccl_add_params p = {.a_scale = %s, .b_scale = %s, .y_scale = %s,\n"
+        "                              .a_zp = %d, .b_zp = %d, .y_zp = %d, .lo = %d, .hi = %d};\n",
+        emit_f32(e->a, ir_float(n, "a_scale")), emit_f32(e->a, ir_float(n, "b_scale")),
+        emit_f32(e->a, ir_float(n, "y_scale")), (int)ir_int(n, "a_zero_point"),
+        (int)ir_int(n, "b_zero_point"), (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"),
+        (int)ir_int(n, "clamp_max"));
     put_loops_begin(e, s, by_row);
     str_printf(e->c, "    ccl_add_s8(&p, %s, %s, %s, %lld);\n", row_of(e, "a", in[0], by_row),
-               row_of(e, "b", in[1], by_row), row_of(e, "y", s->output, by_row), (long long)run_length(s, by_row));
+               row_of(e, "b", in[1], by_row), row_of(e, "y", s->output, by_row),
+               (long long)run_length(s, by_row));
 }
 
 static void put_table(host_emit *e, const plan_step *s)
@@ -211,10 +234,12 @@ static void put_table(host_emit *e, const plan_step *s)
     put_pointer(e, "x", s->inputs[0], x.inside, false);
     put_pointer(e, "y", s->output, y.inside, true);
     host_put_fill_border(e, s->output, y.base, s->output->border_value);
-    str_printf(e->c, "    const int8_t *table = %s;\n", host_put_value(e, s->node->inputs[1], "int8_t"));
+    str_printf(e->c, "    const int8_t *table = %s;\n",
+               host_put_value(e, s->node->inputs[1], "int8_t"));
     put_loops_begin(e, s, by_row);
-    str_printf(e->c, "    ccl_table_s8(table, %s, %s, %lld);\n", row_of(e, "x", s->inputs[0], by_row),
-               row_of(e, "y", s->output, by_row), (long long)run_length(s, by_row));
+    str_printf(e->c, "    ccl_table_s8(table, %s, %s, %lld);\n",
+               row_of(e, "x", s->inputs[0], by_row), row_of(e, "y", s->output, by_row),
+               (long long)run_length(s, by_row));
 }
 
 static void put_scale_arguments(host_emit *e, const ir_node *n)
@@ -228,14 +253,18 @@ static void put_quantize_planes(host_emit *e, const plan_step *s)
     const plan_dims *d = &s->output->dims;
     str_printf(e->c, "    int8_t *planes = (int8_t *)(void *)(m->arena + %lld);\n",
                (long long)host_step_of(s)->scratch->offset);
-    str_printf(e->c, "    for (int32_t n = 0; n < %d; n++) {\n        for (int32_t row = 0; row < %d; row++) {\n", d->n,
-               d->h);
     str_printf(e->c,
-               "            for (int32_t c = 0; c < %d; c++)\n"
-               "                ccl_quantize_s8(x + ((n * %d + c) * %d + row) * %d, planes + c * %d, %d, ",
-               d->c, d->c, d->h, d->w, d->w, d->w);
+               "    for (int32_t n = 0; n < %d; n++) {\n        for (int32_t row = 0; row < %d; "
+               "row++) {\n",
+               d->n, d->h);
+    str_printf(
+        e->c,
+        "            for (int32_t c = 0; c < %d; c++)\n"
+        "                ccl_quantize_s8(x + ((n * %d + c) * %d + row) * %d, planes + c * %d, %d, ",
+        d->c, d->c, d->h, d->w, d->w, d->w);
     put_scale_arguments(e, s->node);
-    str_printf(e->c, ");\n            ccl_nchw_to_nhwc(planes, %s, 1, %d, %d, 1);\n        }\n    }\n",
+    str_printf(e->c,
+               ");\n            ccl_nchw_to_nhwc(planes, %s, 1, %d, %d, 1);\n        }\n    }\n",
                row_of(e, "y", s->output, true), d->c, d->w);
 }
 
@@ -266,12 +295,15 @@ static void put_dequantize(host_emit *e, const plan_step *s)
         return;
     }
     const long long image = (long long)d->c * d->h * d->w;
-    str_printf(e->c, "    float *last = (float *)(void *)(m->arena + %lld);\n", (long long)scratch->offset);
-    str_printf(e->c, "    for (int32_t n = 0; n < %d; n++) {\n        ccl_dequantize_s8(x + n * %lld, last, %lld, ", d->n,
-               image, image);
+    str_printf(e->c, "    float *last = (float *)(void *)(m->arena + %lld);\n",
+               (long long)scratch->offset);
+    str_printf(e->c,
+               "    for (int32_t n = 0; n < %d; n++) {\n        ccl_dequantize_s8(x + n * %lld, "
+               "last, %lld, ",
+               d->n, image, image);
     put_scale_arguments(e, s->node);
-    str_printf(e->c, ");\n        ccl_nhwc_to_nchw(last, y + n * %lld, 1, %d, %d, 4);\n    }\n", image, d->c,
-               d->h * d->w);
+    str_printf(e->c, ");\n        ccl_nhwc_to_nchw(last, y + n * %lld, 1, %d, %d, 4);\n    }\n",
+               image, d->c, d->h * d->w);
 }
 
 /* ---- change of layout ---- */
@@ -286,8 +318,8 @@ static void put_relayout(host_emit *e, const plan_step *s)
         str_printf(e->c, "    memcpy(%s, %s, %zu);\n", to, from, ir_type_bytes(&y->value->type));
     else
         str_printf(e->c, "    %s(%s, %s, %d, %d, %d, %zu);\n",
-                   y->layout == PLAN_NHWC ? "ccl_nchw_to_nhwc" : "ccl_nhwc_to_nchw", from, to, d->n, d->c, d->h * d->w,
-                   elem);
+                   y->layout == PLAN_NHWC ? "ccl_nchw_to_nhwc" : "ccl_nhwc_to_nchw", from, to, d->n,
+                   d->c, d->h * d->w, elem);
 }
 
 static cgc_status check_add(host_emit *e, const plan_step *s)
@@ -307,11 +339,14 @@ typedef struct printer {
 
 cgc_status host_put_portable(host_emit *e, const plan_step *s)
 {
-    static const printer printers[] = {
-        {OP_qlinear_conv2d, put_conv, need_constant_weights}, {OP_qlinear_dense, put_dense, need_constant_weights},
-        {OP_qnn_add, put_add, check_add},                     {OP_qnn_avg_pool2d, put_avg_pool, NULL},
-        {OP_table, put_table, need_constant_weights},         {OP_quantize, put_quantize, NULL},
-        {OP_dequantize, put_dequantize, NULL},                {OP_max_pool2d, put_max_pool, NULL}};
+    static const printer printers[] = {{OP_qlinear_conv2d, put_conv, need_constant_weights},
+                                       {OP_qlinear_dense, put_dense, need_constant_weights},
+                                       {OP_qnn_add, put_add, check_add},
+                                       {OP_qnn_avg_pool2d, put_avg_pool, NULL},
+                                       {OP_table, put_table, need_constant_weights},
+                                       {OP_quantize, put_quantize, NULL},
+                                       {OP_dequantize, put_dequantize, NULL},
+                                       {OP_max_pool2d, put_max_pool, NULL}};
     if (s->node && s->output->dtype != IR_int8 && !op_is(s->node, OP_dequantize))
         return host_put_portable_float(e, s);
     host_put_layer_comment(e, s, "");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text.c - the small pieces of C that every function of the host program is made of: where a buffer lies, comments,
- * function heads, borders.
+ * text.c - the small pieces of C that every function of the host program is made of: where a
+ * buffer lies, comments, function heads, borders.
  */
 #include "emit/host/host.h"
 
@@ -23,7 +23,8 @@ host_view host_view_of(host_emit *e, const plan_buffer *b)
         break;
     }
     const int64_t inner = b->border[0] * b->row_bytes + b->border[1] * b->pixel_bytes;
-    v.inside = inner ? arena_printf(e->a, "m->arena + %lld", (long long)(b->offset + inner)) : v.base;
+    v.inside =
+        inner ? arena_printf(e->a, "m->arena + %lld", (long long)(b->offset + inner)) : v.base;
     return v;
 }
 
@@ -70,11 +71,12 @@ void host_put_function_begin(host_emit *e, const plan_step *s, const char *suffi
 
 const char *host_bordered(host_emit *e, const plan_buffer *b)
 {
-    return arena_printf(e->a,
-                        "{.n = %d, .h = %d, .w = %d, .top = %d, .left = %d, .bottom = %d, .right = %d, "
-                        ".pixel_bytes = %lld}",
-                        b->dims.n, b->dims.h, b->dims.w, b->border[0], b->border[1], b->border[2], b->border[3],
-                        (long long)b->pixel_bytes);
+    return arena_printf(
+        e->a,
+        "{.n = %d, .h = %d, .w = %d, .top = %d, .left = %d, .bottom = %d, .right = %d, "
+        ".pixel_bytes = %lld}",
+        b->dims.n, b->dims.h, b->dims.w, b->border[0], b->border[1], b->border[2], b->border[3],
+        (long long)b->pixel_bytes);
 }
 
 void host_put_fill_border(host_emit *e, const plan_buffer *b, const char *base, int32_t value)
