@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_ir.c - the graph parser over any bytes. What parses must verify, survive a copy, and print to a text that
- * parses and prints to itself; what does not parse must leave a message.
+ * fuzz_ir.c - the graph parser over any bytes. What parses must verify, survive a copy, and print
+ * to a text that parses and prints to itself; what does not parse must leave a message.
  */
 #include "fuzz.h"
 #include "ir/parse.h"
@@ -12,12 +12,14 @@ static int8_t bytes[4096];
 static int32_t words[64];
 static float floats[64];
 
-/* Shapes that operators of the corpus want: weights, biases, tables, per-channel scales and zero points. */
+/* Shapes that operators of the corpus want: weights, biases, tables, per-channel scales and zero
+ * points. */
 static ir_tensor constants[] = {
-    {{IR_int8, 4, {8, 3, 3, 3}}, bytes},  {{IR_int32, 1, {8}}, words},     {{IR_int8, 2, {4, 8}}, bytes},
-    {{IR_int32, 1, {4}}, words},          {{IR_float32, 1, {8}}, floats},  {{IR_float32, 1, {4}}, floats},
-    {{IR_int8, 1, {256}}, bytes},         {{IR_float32, 4, {2, 1, 2, 2}}, floats}, {{IR_float32, 2, {4, 8}}, floats},
-    {{IR_float32, 0, {0}}, floats}};
+    {{IR_int8, 4, {8, 3, 3, 3}}, bytes}, {{IR_int32, 1, {8}}, words},
+    {{IR_int8, 2, {4, 8}}, bytes},       {{IR_int32, 1, {4}}, words},
+    {{IR_float32, 1, {8}}, floats},      {{IR_float32, 1, {4}}, floats},
+    {{IR_int8, 1, {256}}, bytes},        {{IR_float32, 4, {2, 1, 2, 2}}, floats},
+    {{IR_float32, 2, {4, 8}}, floats},   {{IR_float32, 0, {0}}, floats}};
 enum { N_CONSTANTS = sizeof constants / sizeof constants[0] };
 
 static void fill_constants(void)

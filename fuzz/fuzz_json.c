@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_json.c - the JSON reader over any bytes, alone and as a hardware description. A string that was read must be
- * written to text that reads back to it; a hardware description that was accepted must pass its check.
+ * fuzz_json.c - the JSON reader over any bytes, alone and as a hardware description. A string that
+ * was read must be written to text that reads back to it; a hardware description that was accepted
+ * must pass its check.
  */
 #include "base/hw.h"
 #include "fuzz.h"

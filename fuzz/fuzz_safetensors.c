@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fuzz_safetensors.c - the safetensors reader over any bytes. Every tensor that it accepts is read to its last byte;
- * written again and read again, names, types and bytes are the same.
+ * fuzz_safetensors.c - the safetensors reader over any bytes. Every tensor that it accepts is read
+ * to its last byte; written again and read again, names, types and bytes are the same.
  */
 #include "fuzz.h"
 #include "ir/safetensors.h"

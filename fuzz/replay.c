@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * replay.c - main of a fuzz target without libFuzzer: each argument is a file or a folder of files, each given once to
- * LLVMFuzzerTestOneInput, whole and cut short. Exit 0, 77 when there was no file, or a trap of the target.
+ * replay.c - main of a fuzz target without libFuzzer: each argument is a file or a folder of files,
+ * each given once to LLVMFuzzerTestOneInput, whole and cut short. Exit 0, 77 when there was no
+ * file, or a trap of the target.
  */
 #include "fuzz.h"
 

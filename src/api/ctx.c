@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ctx.c - public functions about the context, its options and notes, element types and the list of operators.
+ * ctx.c - public functions about the context, its options and notes, element types and the list of
+ * operators.
  */
 #include "ops/op.h"
 #include "passes/pass.h"

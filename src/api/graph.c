@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * graph.c - public functions that build, print, read and write graphs. Each enters the context, calls one static
- * function that does the work, and leaves. A failed addition leaves the graph as it was.
+ * graph.c - public functions that build, print, read and write graphs. Each enters the context,
+ * calls one static function that does the work, and leaves. A failed addition leaves the graph as
+ * it was.
  */
 #include "ops/op.h"
 
@@ -22,7 +23,8 @@ void cgc_graph_free(cgc_graph *graph)
     ir_graph_free(graph);
 }
 
-static cgc_status bad_argument(cgc_ctx *ctx, const char *what, const char *found, const char *wanted)
+static cgc_status bad_argument(cgc_ctx *ctx, const char *what, const char *found,
+                               const char *wanted)
 {
     diag_info info = {.found = found, .wanted = wanted};
     return diag(ctx, CGC_E_ARGUMENT, info, "%s", what);
@@ -36,8 +38,8 @@ typedef struct new_input {
     const int64_t *dims;
 } new_input;
 
-static cgc_status make_type(cgc_ctx *ctx, cgc_dtype dtype, int32_t rank, const int64_t *dims, const char *what,
-                            ir_type *out)
+static cgc_status make_type(cgc_ctx *ctx, cgc_dtype dtype, int32_t rank, const int64_t *dims,
+                            const char *what, ir_type *out)
 {
     *out = (ir_type){.dtype = (ir_dtype)dtype, .rank = rank};
     if (rank > 0 && rank <= IR_MAX_RANK) {
@@ -64,7 +66,8 @@ static cgc_status add_input(ir_graph *g, const new_input *in, cgc_value *out_val
                   arena_printf(&g->ctx->arena, "graph input '%s'", in->name), &type));
     for (size_t i = 0; i < g->n_inputs; i++)
         if (strcmp(g->inputs[i]->name, in->name) == 0)
-            return bad_argument(g->ctx, "two graph inputs have the same name", in->name, "unique names");
+            return bad_argument(g->ctx, "two graph inputs have the same name", in->name,
+                                "unique names");
     if (g->n_inputs == MAX_EDGES)
         return bad_argument(g->ctx, "too many graph inputs", NULL, "at most 1024");
     (void)ir_add_input(g, in->name, &type);
@@ -94,7 +97,8 @@ static cgc_status take_constant(cgc_ctx *ctx, const cgc_tensor *t, const char *w
                                      ir_type_text(&ctx->arena, &out->type)));
 }
 
-static cgc_status add_constant(ir_graph *g, const cgc_tensor *tensor, cgc_value *out_value, int32_t *out_index)
+static cgc_status add_constant(ir_graph *g, const cgc_tensor *tensor, cgc_value *out_value,
+                               int32_t *out_index)
 {
     ir_tensor t;
     if (!tensor)
@@ -132,7 +136,8 @@ static cgc_status find_value(ir_graph *g, cgc_value value, ir_value **out)
     }
     if (value == -1)
         return CGC_OK;
-    return bad_argument(g->ctx, "a value is not of this graph", arena_printf(&g->ctx->arena, "%d", (int)value),
+    return bad_argument(g->ctx, "a value is not of this graph",
+                        arena_printf(&g->ctx->arena, "%d", (int)value),
                         arena_printf(&g->ctx->arena, "0 to %zu", g->n_values - 1));
 }
 
@@ -140,9 +145,13 @@ static cgc_status check_uses(ir_graph *g, const ir_node *n)
 {
     for (int32_t i = 0; i < n->op->n_attrs; i++)
         if (n->attrs[i].tensor && n->attrs[i].tensor->kind != IR_VALUE_CONSTANT)
-            return diag(g->ctx, CGC_E_ATTR, (diag_info){.layer = n->layer, .op = n->op->name,
-                                                        .found = "input[i]", .wanted = "meta[relay.Constant][i]"},
-                        "attribute %s of a graph's node names a constant of the graph", n->op->attrs[i].name);
+            return diag(g->ctx, CGC_E_ATTR,
+                        (diag_info){.layer = n->layer,
+                                    .op = n->op->name,
+                                    .found = "input[i]",
+                                    .wanted = "meta[relay.Constant][i]"},
+                        "attribute %s of a graph's node names a constant of the graph",
+                        n->op->attrs[i].name);
     return CGC_OK;
 }
 
@@ -180,8 +189,9 @@ static cgc_status add_node(ir_graph *g, const new_node *c, cgc_value *out_first)
     return CGC_OK;
 }
 
-cgc_status cgc_graph_add_node(cgc_graph *graph, const char *op, const cgc_value *inputs, int32_t n_inputs,
-                              const char *attrs, const char *layer, cgc_value *out_first)
+cgc_status cgc_graph_add_node(cgc_graph *graph, const char *op, const cgc_value *inputs,
+                              int32_t n_inputs, const char *attrs, const char *layer,
+                              cgc_value *out_first)
 {
     CGC_ENTER(graph->ctx, CGC_E_NOMEM);
     cgc_status status = add_node(graph, &(new_node){op, attrs, layer, inputs, n_inputs}, out_first);
@@ -189,7 +199,8 @@ cgc_status cgc_graph_add_node(cgc_graph *graph, const char *op, const cgc_value 
     return status;
 }
 
-static cgc_status set_outputs(ir_graph *g, const cgc_value *values, const char *const *names, int32_t n)
+static cgc_status set_outputs(ir_graph *g, const cgc_value *values, const char *const *names,
+                              int32_t n)
 {
     if (n < 1 || n > MAX_EDGES || !values)
         return bad_argument(g->ctx, "wrong number of graph outputs",
@@ -198,19 +209,21 @@ static cgc_status set_outputs(ir_graph *g, const cgc_value *values, const char *
     for (int32_t i = 0; i < n; i++) {
         TRY(find_value(g, values[i], &outputs[i]));
         if (!outputs[i])
-            return bad_argument(g->ctx, "a graph output is not a value", "-1", "a value of the graph");
+            return bad_argument(g->ctx, "a graph output is not a value", "-1",
+                                "a value of the graph");
         if (names)
             TRY(check_name(g->ctx, "output", names[i]));
         for (int32_t k = 0; names && k < i; k++)
             if (strcmp(names[k], names[i]) == 0)
-                return bad_argument(g->ctx, "two graph outputs have the same name", names[i], "unique names");
+                return bad_argument(g->ctx, "two graph outputs have the same name", names[i],
+                                    "unique names");
     }
     ir_set_outputs(g, outputs, names, (size_t)n);
     return CGC_OK;
 }
 
-cgc_status cgc_graph_set_outputs(cgc_graph *graph, const cgc_value *values, const char *const *names,
-                                 int32_t n)
+cgc_status cgc_graph_set_outputs(cgc_graph *graph, const cgc_value *values,
+                                 const char *const *names, int32_t n)
 {
     CGC_ENTER(graph->ctx, CGC_E_NOMEM);
     cgc_status status = set_outputs(graph, values, names, n);
@@ -309,12 +322,14 @@ static cgc_status parse(cgc_ctx *ctx, const char *text, const cgc_tensor *consta
     arena_guard a;
     cgc_status status = CGC_OK;
     if (!text || n < 0 || (n && !constants))
-        return bad_argument(ctx, "cgc_graph_parse was called with NULL or a negative count", NULL, NULL);
+        return bad_argument(ctx, "cgc_graph_parse was called with NULL or a negative count", NULL,
+                            NULL);
     arena_guard_init(&a, ctx);
     ir_tensor *tensors = arena_array(&a.arena, (size_t)n, sizeof *tensors);
     for (int32_t i = 0; i < n && status == CGC_OK; i++)
-        status = take_constant(ctx, &constants[i],
-                               arena_printf(&a.arena, "meta[relay.Constant][%d]", (int)i), &tensors[i]);
+        status =
+            take_constant(ctx, &constants[i],
+                          arena_printf(&a.arena, "meta[relay.Constant][%d]", (int)i), &tensors[i]);
     if (status == CGC_OK)
         status = ir_parse(ctx, text, strlen(text), tensors, (size_t)n, out_graph);
     arena_guard_deinit(&a);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * arena.c - memory that is freed all at once. Blocks come from malloc; a piece is 64-byte aligned and zeroed.
- * Running out of memory jumps to the innermost CGC_ENTER (ctx_nomem), so a returned pointer is never NULL
- * inside the API. Under AddressSanitizer whatever is not handed out is poisoned, so that an overrun inside
- * a block is found.
+ * arena.c - memory that is freed all at once. Blocks come from malloc; a piece is 64-byte aligned
+ * and zeroed. Running out of memory jumps to the innermost CGC_ENTER (ctx_nomem), so a returned
+ * pointer is never NULL inside the API. Under AddressSanitizer whatever is not handed out is
+ * poisoned, so that an overrun inside a block is found.
  */
 #include "base/base.h"
 

@@ -46,15 +46,15 @@ typedef struct arena {
 } arena;
 void arena_init(arena *a, cgc_ctx *ctx);
 void arena_deinit(arena *a);
-void *arena_alloc(arena *a, size_t bytes);                 /* 64-byte aligned, zeroed */
+void *arena_alloc(arena *a, size_t bytes);                    /* 64-byte aligned, zeroed */
 void *arena_array(arena *a, size_t count, size_t elem_bytes); /* overflow-checked */
 /* Forgets everything but keeps one block for reuse. */
 void arena_reset(arena *a);
 char *arena_strdup(arena *a, const char *s);
 char *arena_strndup(arena *a, const char *s, size_t n);
 char *arena_printf(arena *a, const char *fmt, ...) CGC_PRINTF(2, 3);
-/* Grows an array made of elem_bytes elements to hold at least need; *cap is updated. Old contents are
- * copied; the old block stays in the arena. */
+/* Grows an array made of elem_bytes elements to hold at least need; *cap is updated. Old
+ * contents are copied; the old block stays in the arena. */
 void *arena_grow(arena *a, void *old, size_t *cap, size_t need, size_t elem_bytes);
 
 /* ---- growable text in an arena ---- */
@@ -97,14 +97,17 @@ typedef struct diag_info {
 /* Records the first failure of the context and returns code. fmt is the sentence <what>. */
 cgc_status diag(cgc_ctx *ctx, enum cgc_status_code code, diag_info info, const char *fmt, ...)
     CGC_PRINTF(4, 5);
-/* A sentence for the report (nothing is silent). With option strict it is a failure CGC_E_STRICT. */
+/* A sentence for the report (nothing is silent). With option strict it is a failure
+ * CGC_E_STRICT. */
 CGC_MUST_USE cgc_status note(cgc_ctx *ctx, diag_info info, const char *fmt, ...) CGC_PRINTF(3, 4);
 /* Appends one line to the recorded failure's message on the way up ("  at: line 3, column 8"). */
 void diag_append(cgc_ctx *ctx, const char *fmt, ...) CGC_PRINTF(2, 3);
-void log_line(cgc_ctx *ctx, const char *fmt, ...) CGC_PRINTF(2, 3); /* only with option verbose/dump */
+/* Only with option verbose or dump. */
+void log_line(cgc_ctx *ctx, const char *fmt, ...) CGC_PRINTF(2, 3);
 
-/* What to release when memory runs out in the middle of a public call: embedded in objects that own
- * heap memory (a graph, a program). Guards of a call are dropped when it leaves in the normal way. */
+/* What to release when memory runs out in the middle of a public call: embedded in objects that
+ * own heap memory (a graph, a program). Guards of a call are dropped when it leaves in the
+ * normal way. */
 typedef struct guard {
     struct guard *next;
     void (*release)(void *object); /* NULL: not registered, and then the context is not looked at */
@@ -125,23 +128,23 @@ struct cgc_ctx {
     arena arena;   /* strings and diagnostics */
     arena scratch; /* reset by whoever needs a fresh one; never holds results */
     bool strict, verbose;
-    bool quiet; /* passes leave no notes: the interpreter's own lowering of a graph */
+    bool quiet;       /* passes leave no notes: the interpreter's own lowering of a graph */
     const char *dump; /* pass names, "" none */
     cgc_error error;  /* code 0: none */
     const char **notes;
     size_t n_notes, cap_notes;
     struct ctx_entry *entry; /* innermost CGC_ENTER, NULL outside the API */
-    guard *guards;  /* of the calls in progress, newest first */
+    guard *guards;           /* of the calls in progress, newest first */
     /* Test hook: the n-th allocation fails (0 = never). */
     size_t fail_at, n_allocs;
 };
-const char *status_id(cgc_status code);   /* "E_SHAPE" */
+const char *status_id(cgc_status code); /* "E_SHAPE" */
 const char *status_text(cgc_status code);
 void scratch_reset(cgc_ctx *ctx);
 
-/* First statement of a public function that may allocate; NOMEM_VALUE is returned when memory runs out.
- * Pair with CGC_LEAVE before every return (or use the wrapper pattern: public function enters,
- * calls one static function, leaves). */
+/* First statement of a public function that may allocate; NOMEM_VALUE is returned when memory
+ * runs out. Pair with CGC_LEAVE before every return (or use the wrapper pattern: public function
+ * enters, calls one static function, leaves). */
 #define CGC_ENTER(ctx, nomem_value)                                                                \
     ctx_entry cgc_entry_;                                                                          \
     ctx_enter((ctx), &cgc_entry_);                                                                 \
@@ -157,23 +160,33 @@ typedef struct ctx_entry {
 } ctx_entry;
 void ctx_enter(cgc_ctx *ctx, ctx_entry *entry);
 void ctx_leave(cgc_ctx *ctx, ctx_entry *entry);
-/* Releases what was guarded since the innermost CGC_ENTER, records CGC_E_NOMEM and jumps there; returns only when
- * there is none. */
+/* Releases what was guarded since the innermost CGC_ENTER, records CGC_E_NOMEM and jumps there;
+ * returns only when there is none. */
 void ctx_nomem(cgc_ctx *ctx);
 
 /* ---- files: the only place that opens one ---- */
-/* Whole file into the arena, NUL-terminated; CGC_E_FILE or CGC_E_LIMIT (max_bytes) with the path. */
+/* Whole file into the arena, NUL-terminated; CGC_E_FILE or CGC_E_LIMIT (max_bytes) with the
+ * path. */
 cgc_status file_read(cgc_ctx *ctx, arena *a, const char *path, size_t max_bytes, char **out_data,
                      size_t *out_bytes);
 /* Writes to a temporary name beside path, fsyncs and renames. */
 cgc_status file_write(cgc_ctx *ctx, const char *path, const void *data, size_t bytes);
-cgc_status dir_make(cgc_ctx *ctx, const char *path);             /* mkdir -p */
-cgc_status dir_remove(cgc_ctx *ctx, const char *path);           /* rm -r; fine if absent */
-cgc_status dir_replace(cgc_ctx *ctx, const char *from, const char *to); /* rename over an old tree */
+cgc_status dir_make(cgc_ctx *ctx, const char *path);   /* mkdir -p */
+cgc_status dir_remove(cgc_ctx *ctx, const char *path); /* rm -r; fine if absent */
+/* Renames over an old tree. */
+cgc_status dir_replace(cgc_ctx *ctx, const char *from, const char *to);
 bool path_exists(const char *path);
 
-/* ---- JSON: strict reader with depth and size limits, for HWConfig, manifests and safetensors headers ---- */
-typedef enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_kind;
+/* ---- JSON: strict reader with depth and size limits, for HWConfig, manifests and safetensors
+ * headers ---- */
+typedef enum json_kind {
+    JSON_NULL,
+    JSON_BOOL,
+    JSON_NUMBER,
+    JSON_STRING,
+    JSON_ARRAY,
+    JSON_OBJECT
+} json_kind;
 typedef struct json {
     json_kind kind;
     const char *key; /* in an object */
@@ -196,8 +209,12 @@ struct cgc_hw {
 #undef PARAM
 };
 void hw_init(cgc_hw *hw, cgc_ctx *ctx); /* defaults */
-/* CGC_E_TARGET naming the parameter, its value and its range, also for combinations that make no sense. */
+/* CGC_E_TARGET naming the parameter, its value and its range, also for combinations that make no
+ * sense. */
 cgc_status hw_check(cgc_ctx *ctx, const cgc_hw *hw);
-static inline int32_t hw_pes(const cgc_hw *hw) { return hw->array_size * hw->array_size; }
+static inline int32_t hw_pes(const cgc_hw *hw)
+{
+    return hw->array_size * hw->array_size;
+}
 
 #endif

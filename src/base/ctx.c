@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ctx.c - the context's inner workings: the way out when memory is exhausted, the guards that release half-made
- * objects then, scratch memory and the log. Invariant: outside a public call entry is NULL and no guard is
- * registered.
+ * ctx.c - the context's inner workings: the way out when memory is exhausted, the guards that
+ * release half-made objects then, scratch memory and the log. Invariant: outside a public call
+ * entry is NULL and no guard is registered.
  */
 #include "base/base.h"
 
@@ -67,20 +67,16 @@ static void record_nomem(cgc_ctx *ctx)
 {
     if (ctx->error.code != CGC_OK)
         return;
-    ctx->error = (cgc_error){ /* constant strings: there is no memory for others */
-        .code = CGC_E_NOMEM,
-        .id = "E_NOMEM",
-        .message = "error[E_NOMEM] out of memory",
-        .layer = "",
-        .op = "",
-        .setting = "",
-        .found = "",
-        .wanted = "",
-        .cure = "",
+    ctx->error = (cgc_error){
+        /* constant strings: there is no memory for others */
+        .code = CGC_E_NOMEM, .id = "E_NOMEM", .message = "error[E_NOMEM] out of memory",
+        .layer = "",         .op = "",        .setting = "",
+        .found = "",         .wanted = "",    .cure = "",
     };
 }
 
-/* Guards may lie on the stack of the functions that are left, so they are released before the jump. */
+/* Guards may lie on the stack of the functions that are left, so they are released before the
+ * jump. */
 void ctx_nomem(cgc_ctx *ctx)
 {
     ctx_entry *entry = ctx->entry;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * diag.c - failures and notes: one text form for all of them (base.h). The first failure of a context wins and is
- * recorded only when all its strings are made, so that running out of memory leaves no half a record.
+ * diag.c - failures and notes: one text form for all of them (base.h). The first failure of a
+ * context wins and is recorded only when all its strings are made, so that running out of memory
+ * leaves no half a record.
  */
 #include "base/base.h"
 
@@ -51,7 +52,8 @@ static char *format(cgc_ctx *ctx, const char *fmt, va_list ap)
     return text;
 }
 
-/* "layer 'x' (op): ", with whatever is known. A setting that the sentence does not name stands before it. */
+/* "layer 'x' (op): ", with whatever is known. A setting that the sentence does not name stands
+ * before it. */
 static void put_where(str *s, const diag_info *info, const char *what)
 {
     if (given(info->layer))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * file.c - the only place that opens files. Reading: path -> whole contents in an arena. Writing: temporary name
- * beside the target, fsync, rename, so that a reader sees the old or the new file and never half of one. Nothing
- * that can run out of memory happens while a file is open.
+ * file.c - the only place that opens files. Reading: path -> whole contents in an arena. Writing:
+ * temporary name beside the target, fsync, rename, so that a reader sees the old or the new file
+ * and never half of one. Nothing that can run out of memory happens while a file is open.
  */
 #include "base/base.h"
 
@@ -27,7 +27,8 @@ bool path_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-/* Reads exactly bytes from a file that must end there. 0 or an errno value; -1 if the size changed. */
+/* Reads exactly bytes from a file that must end there. 0 or an errno value; -1 if the size
+ * changed. */
 static int read_all(const char *path, char *data, size_t bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -63,7 +64,8 @@ cgc_status file_read(cgc_ctx *ctx, arena *a, const char *path, size_t max_bytes,
     if (stat(path, &st) != 0)
         return fail(ctx, "read", path, errno);
     if (!S_ISREG(st.st_mode))
-        return diag(ctx, CGC_E_FILE, (diag_info){.wanted = "a regular file"}, "cannot read '%s'", path);
+        return diag(ctx, CGC_E_FILE, (diag_info){.wanted = "a regular file"}, "cannot read '%s'",
+                    path);
     size_t bytes = (size_t)st.st_size;
     if ((uintmax_t)st.st_size > max_bytes) {
         diag_info info = {.found = arena_printf(&ctx->arena, "%ju bytes", (uintmax_t)st.st_size),
@@ -155,12 +157,14 @@ cgc_status dir_make(cgc_ctx *ctx, const char *path)
     return CGC_OK;
 }
 
-/* Removes path and what is in it without following links. The names of a folder are read before any is removed. */
+/* Removes path and what is in it without following links. The names of a folder are read before
+ * any is removed. */
 static cgc_status remove_tree(cgc_ctx *ctx, const char *path, int depth);
 
 static cgc_status remove_entries(cgc_ctx *ctx, const char *path, int depth)
 {
-    /* One entry at a time, the folder opened anew each time: no open handle while the arena may run out. */
+    /* One entry at a time, the folder opened anew each time: no open handle while the arena may
+     * run out. */
     size_t room = strlen(path) + 258;
     for (;;) {
         char *child = arena_alloc(&ctx->arena, room);
@@ -186,7 +190,8 @@ static cgc_status remove_tree(cgc_ctx *ctx, const char *path, int depth)
     if (lstat(path, &st) != 0)
         return errno == ENOENT ? CGC_OK : fail(ctx, "remove", path, errno);
     if (depth > MAX_TREE_DEPTH)
-        return diag(ctx, CGC_E_LIMIT, (diag_info){0}, "cannot remove '%s': folders nest too deep", path);
+        return diag(ctx, CGC_E_LIMIT, (diag_info){0}, "cannot remove '%s': folders nest too deep",
+                    path);
     if (!S_ISDIR(st.st_mode))
         return unlink(path) == 0 || errno == ENOENT ? CGC_OK : fail(ctx, "remove", path, errno);
     TRY(remove_entries(ctx, path, depth));

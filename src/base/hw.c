@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hw.c - hardware description: defaults, one parameter by name, and the rules over it. Names, types and ranges come
- * from isa/hwconfig.def, so a new parameter needs no line here; only rules that a range cannot say stand below.
+ * hw.c - hardware description: defaults, one parameter by name, and the rules over it. Names, types
+ * and ranges come from isa/hwconfig.def, so a new parameter needs no line here; only rules that a
+ * range cannot say stand below.
  */
 #include "base/hw.h"
 
@@ -81,16 +82,19 @@ double hw_value(const cgc_hw *hw, const hw_param *p)
 
 static cgc_status check_range(cgc_ctx *ctx, const hw_param *p, double v)
 {
-    bool whole = p->kind != HW_I32 || (v >= -2147483648.0 && v <= 2147483647.0 && v == (double)(int32_t)v);
+    bool whole =
+        p->kind != HW_I32 || (v >= -2147483648.0 && v <= 2147483647.0 && v == (double)(int32_t)v);
     if (v >= p->lo && v <= p->hi && whole)
         return CGC_OK;
     diag_info info = {
         .setting = p->name,
         .found = value_text(&ctx->arena, v),
-        .wanted = arena_printf(&ctx->arena, "%s%s to %s %s", p->kind == HW_I32 ? "a whole number, " : "",
-                               value_text(&ctx->arena, p->lo), value_text(&ctx->arena, p->hi), p->unit),
+        .wanted =
+            arena_printf(&ctx->arena, "%s%s to %s %s", p->kind == HW_I32 ? "a whole number, " : "",
+                         value_text(&ctx->arena, p->lo), value_text(&ctx->arena, p->hi), p->unit),
     };
-    return diag(ctx, CGC_E_TARGET, info, "hardware parameter %s (%s) is out of range", p->name, p->meaning);
+    return diag(ctx, CGC_E_TARGET, info, "hardware parameter %s (%s) is out of range", p->name,
+                p->meaning);
 }
 
 cgc_status hw_assign(cgc_hw *hw, const hw_param *p, double v)
@@ -111,7 +115,8 @@ cgc_status hw_assign(cgc_hw *hw, const hw_param *p, double v)
 
 static cgc_status bad_rule(cgc_ctx *ctx, const char *name, int32_t found, const char *wanted)
 {
-    diag_info info = {.setting = name, .found = arena_printf(&ctx->arena, "%d", (int)found), .wanted = wanted};
+    diag_info info = {
+        .setting = name, .found = arena_printf(&ctx->arena, "%d", (int)found), .wanted = wanted};
     return diag(ctx, CGC_E_TARGET, info, "hardware parameter %s makes no sense", name);
 }
 
@@ -135,11 +140,13 @@ cgc_status hw_check(cgc_ctx *ctx, const cgc_hw *hw)
                                      8 * hw->macs_per_pe));
     if (hw->lrm_size < 4 * hw->num_acc + hw->macs_per_pe)
         return bad_rule(ctx, "lrm_size", hw->lrm_size,
-                        arena_printf(&ctx->arena, "room for num_acc 32-bit words and one step (%d bytes)",
+                        arena_printf(&ctx->arena,
+                                     "room for num_acc 32-bit words and one step (%d bytes)",
                                      4 * hw->num_acc + hw->macs_per_pe));
     if (hw->ocm_size < 4 * hw_pes(hw))
         return bad_rule(ctx, "ocm_size", hw->ocm_size,
-                        arena_printf(&ctx->arena, "at least one 32-bit word per PE (%d bytes)", 4 * hw_pes(hw)));
+                        arena_printf(&ctx->arena, "at least one 32-bit word per PE (%d bytes)",
+                                     4 * hw_pes(hw)));
     return CGC_OK;
 }
 
@@ -172,14 +179,16 @@ cgc_status hw_read_json(cgc_hw *hw, const char *text, size_t bytes, arena *scrat
     cgc_hw fresh = *hw; /* a failure leaves hw as it was */
     TRY(json_parse(hw->ctx, scratch, text, bytes, &root));
     if (root->kind != JSON_OBJECT)
-        return diag(hw->ctx, CGC_E_TARGET, (diag_info){.wanted = "an object {\"array_size\": 16, ...}"},
+        return diag(hw->ctx, CGC_E_TARGET,
+                    (diag_info){.wanted = "an object {\"array_size\": 16, ...}"},
                     "a hardware description is one JSON object");
     for (const json *c = root->child; c; c = c->next) {
         const hw_param *p = hw_find(c->key);
         if (!p)
             return hw_unknown(hw->ctx, c->key);
         if (c->kind != JSON_NUMBER)
-            return diag(hw->ctx, CGC_E_TARGET, (diag_info){.setting = p->name, .wanted = "a number"},
+            return diag(hw->ctx, CGC_E_TARGET,
+                        (diag_info){.setting = p->name, .wanted = "a number"},
                         "hardware parameter %s is not a number", p->name);
         TRY(hw_assign(&fresh, p, c->number));
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * hw.h - tables over isa/hwconfig.def and isa/presets.def, and access by name (public functions: src/api/hw.c).
+ * hw.h - tables over isa/hwconfig.def and isa/presets.def, and access by name (public functions:
+ * src/api/hw.c).
  */
 #ifndef CGC_HW_H
 #define CGC_HW_H
@@ -36,10 +37,11 @@ enum {
 extern const hw_param hw_params[HW_PARAM_COUNT];
 extern const hw_preset hw_presets[HW_PRESET_COUNT];
 
-const hw_param *hw_find(const char *name); /* NULL if unknown */
+const hw_param *hw_find(const char *name);             /* NULL if unknown */
 cgc_status hw_unknown(cgc_ctx *ctx, const char *name); /* CGC_E_TARGET with all names */
 double hw_value(const cgc_hw *hw, const hw_param *p);
-/* Checks the range and sets; a failure leaves hw as it was. Rules over several parameters: hw_check. */
+/* Checks the range and sets; a failure leaves hw as it was. Rules over several parameters:
+ * hw_check. */
 cgc_status hw_assign(cgc_hw *hw, const hw_param *p, double v);
 /* Defaults, then the preset's values. */
 cgc_status hw_apply_preset(cgc_hw *hw, const char *name);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * json.c - strict JSON reader (RFC 8259) for hardware descriptions, manifests and safetensors headers, and the
- * string writer. Text -> tree in an arena. Refused with line and column: trailing text, comments, trailing commas,
- * bad UTF-8, lone surrogates, NUL in strings, a key given twice, more than MAX_DEPTH levels or MAX_NODES values.
+ * json.c - strict JSON reader (RFC 8259) for hardware descriptions, manifests and safetensors
+ * headers, and the string writer. Text -> tree in an arena. Refused with line and column: trailing
+ * text, comments, trailing commas, bad UTF-8, lone surrogates, NUL in strings, a key given twice,
+ * more than MAX_DEPTH levels or MAX_NODES values.
  */
 #include "base/base.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * number.c - decimal text to binary floating point and back, exactly. Integers of many words decide every rounding,
- * so neither the locale, nor the C library, nor the floating-point environment can change a digit.
- * Reading rounds to nearest, ties to even; writing gives the shortest decimal that reads back, and of those the
- * one closest to the value.
+ * number.c - decimal text to binary floating point and back, exactly. Integers of many words decide
+ * every rounding, so neither the locale, nor the C library, nor the floating-point environment can
+ * change a digit. Reading rounds to nearest, ties to even; writing gives the shortest decimal that
+ * reads back, and of those the one closest to the value.
  */
 #include "base/base.h"
 
 #include <string.h>
 
 /* ---- natural numbers: little-endian 32-bit words ---- */
-/* The longest is a float64 literal: 800 digits (2,658 bits) or the power of ten that it is divided by,
- * 10^(800 + 344) (3,801 bits), shifted by at most 64 + 1,100 bits. */
+/* The longest is a float64 literal: 800 digits (2,658 bits) or the power of ten that it is
+ * divided by, 10^(800 + 344) (3,801 bits), shifted by at most 64 + 1,100 bits. */
 enum { BIG_WORDS = 168, MAX_DIGITS = 800 };
 
 typedef struct big {
@@ -195,7 +195,8 @@ static size_t scan_decimal(const char *t, decimal *out)
     return i;
 }
 
-/* mantissa * 2^exponent nearest to d, ties to even; *out_exponent > format's most means infinite. */
+/* mantissa * 2^exponent nearest to d, ties to even; *out_exponent > format's most means
+ * infinite. */
 static uint64_t round_decimal(decimal *d, const binary_format *f, int32_t *out_exponent)
 {
     *out_exponent = f->least_exponent;
@@ -315,9 +316,10 @@ size_t parse_i64(const char *text, int64_t *out_value)
 }
 
 /* ---- writing ---- */
-/* The value m * 2^e as a fraction num / den, scaled by a power of ten so that its integer part has exactly p
- * digits; *out_point is the decimal exponent of the last of them. */
-static uint64_t leading_digits(uint32_t m, int32_t e, int32_t p, int32_t *out_point, big *rest, big *den)
+/* The value m * 2^e as a fraction num / den, scaled by a power of ten so that its integer part
+ * has exactly p digits; *out_point is the decimal exponent of the last of them. */
+static uint64_t leading_digits(uint32_t m, int32_t e, int32_t p, int32_t *out_point, big *rest,
+                               big *den)
 {
     uint64_t low = 1;
     for (int32_t i = 1; i < p; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * str.c - growable text in an arena, UTF-8 check, checked sizes. Invariant: data is NUL-terminated and len does
- * not count the NUL.
+ * str.c - growable text in an arena, UTF-8 check, checked sizes. Invariant: data is NUL-terminated
+ * and len does not count the NUL.
  */
 #include "base/base.h"
 
@@ -60,8 +60,8 @@ void str_printf(str *s, const char *fmt, ...)
     va_end(again);
 }
 
-/* Bytes of the sequence that starts with c and the smallest code point that may be written so; 0 if c starts
- * none. */
+/* Bytes of the sequence that starts with c and the smallest code point that may be written so; 0
+ * if c starts none. */
 static size_t utf8_length(unsigned char c, uint32_t *out_bits, uint32_t *out_least)
 {
     if (c < 0x80) {

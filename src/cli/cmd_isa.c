@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_isa.c - cgc isa: the array instructions (isa/isa.def), or with --parameters the hardware description that a
- * preset or file gives (isa/hwconfig.def). */
+ * cmd_isa.c - cgc isa: the array instructions (isa/isa.def), or with --parameters the hardware
+ * description that a preset or file gives (isa/hwconfig.def). */
 #include "cli/cli.h"
 
 #include <stdio.h>
@@ -34,8 +34,9 @@ static int show_insns(void)
 {
     printf("opcode custom-0 (0x0b), R4 format; funct3.funct2, name, queue, operands\n");
     for (size_t i = 0; i < sizeof insns / sizeof insns[0]; i++)
-        printf("%d.%d  ccl_%-17s %-6s  (%s)\n     %s\n     cycles: %s\n", insns[i].funct3, insns[i].funct2,
-               insns[i].name, insns[i].queue, insns[i].operands, insns[i].meaning, insns[i].cost);
+        printf("%d.%d  ccl_%-17s %-6s  (%s)\n     %s\n     cycles: %s\n", insns[i].funct3,
+               insns[i].funct2, insns[i].name, insns[i].queue, insns[i].operands, insns[i].meaning,
+               insns[i].cost);
     return CLI_OK;
 }
 

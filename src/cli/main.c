@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * main.c - the cgc command: finds the command of commands.def and runs it. Exit status: 0 fine, 1 the engines differ,
- * 2 an error, with one message on stderr.
+ * main.c - the cgc command: finds the command of commands.def and runs it. Exit status: 0 fine, 1
+ * the engines differ, 2 an error, with one message on stderr.
  */
 #include "cli/cli.h"
 
@@ -24,8 +24,10 @@ static void show_help(FILE *to)
     fprintf(to, "cgc %s - quantized neural networks to C programs\n\n", cgc_version());
     for (const command *c = commands; c->name; c++)
         fprintf(to, "  cgc %s %s\n        %s\n", c->name, c->usage, c->meaning);
-    fprintf(to, "\nA MODEL.cgc is what save() of a graph writes; a TREE is a folder that cgc compile wrote.\n"
-                "Options for models: --hw PRESET|FILE.json, --set NAME=VALUE, --strict, --verbose, --dump PASSES|all\n");
+    fprintf(to, "\nA MODEL.cgc is what save() of a graph writes; a TREE is a folder that cgc "
+                "compile wrote.\n"
+                "Options for models: --hw PRESET|FILE.json, --set NAME=VALUE, --strict, --verbose, "
+                "--dump PASSES|all\n");
 }
 
 static const command *find_command(const char *name)

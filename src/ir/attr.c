@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * attr.c - attributes of a node by name. A node has one ir_attr per row of its operator's table, in that order. A name
- * that the table lacks reads as zero and writes nothing.
+ * attr.c - attributes of a node by name. A node has one ir_attr per row of its operator's table, in
+ * that order. A name that the table lacks reads as zero and writes nothing.
  */
 #include "ops/op.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * graph.c - building and rewriting a graph. The graph itself and everything in it lie in its own arena; removed nodes
- * stay there unused until the graph is freed. Nothing here checks meaning (verify.c does).
+ * graph.c - building and rewriting a graph. The graph itself and everything in it lie in its own
+ * arena; removed nodes stay there unused until the graph is freed. Nothing here checks meaning
+ * (verify.c does).
  */
 #include "ir/parse.h"
 #include "ops/op.h"
@@ -37,14 +38,15 @@ void ir_graph_free(ir_graph *g)
 {
     if (!g)
         return;
-    guard_drop(g->ctx, &g->guard); /* outside a public call this does nothing: the context may be gone */
+    guard_drop(g->ctx,
+               &g->guard); /* outside a public call this does nothing: the context may be gone */
     release(g);
 }
 
 #define PUSH(g, list, n, cap, item)                                                                \
     do {                                                                                           \
-        (g)->list = arena_grow(&(g)->arena, (void *)(g)->list, &(g)->cap, (g)->n + 1,              \
-                               sizeof *(g)->list);                                                 \
+        (g)->list =                                                                                \
+            arena_grow(&(g)->arena, (void *)(g)->list, &(g)->cap, (g)->n + 1, sizeof *(g)->list);  \
         (g)->list[(g)->n++] = (item);                                                              \
     } while (0)
 
@@ -80,8 +82,8 @@ ir_value *ir_add_constant(ir_graph *g, const ir_type *type, const void *data)
     return v;
 }
 
-ir_node *ir_make_node(ir_graph *g, const struct op_info *op, ir_value *const *inputs, int32_t n_inputs,
-                      const char *layer)
+ir_node *ir_make_node(ir_graph *g, const struct op_info *op, ir_value *const *inputs,
+                      int32_t n_inputs, const char *layer)
 {
     ir_node *n = arena_alloc(&g->arena, sizeof *n);
     n->op = op;
@@ -109,7 +111,8 @@ void ir_append(ir_graph *g, ir_node *n)
     PUSH(g, nodes, n_nodes, cap_nodes, n);
 }
 
-/* Position of n, or n_nodes. Ids are right unless the graph was edited, so that place is tried first. */
+/* Position of n, or n_nodes. Ids are right unless the graph was edited, so that place is tried
+ * first. */
 static size_t position(const ir_graph *g, const ir_node *n)
 {
     size_t id = (size_t)n->id;
@@ -136,7 +139,8 @@ void ir_remove(ir_graph *g, ir_node *n)
     if (i == g->n_nodes)
         return;
     g->n_nodes--;
-    memmove((void *)(g->nodes + i), (const void *)(g->nodes + i + 1), (g->n_nodes - i) * sizeof *g->nodes);
+    memmove((void *)(g->nodes + i), (const void *)(g->nodes + i + 1),
+            (g->n_nodes - i) * sizeof *g->nodes);
 }
 
 void ir_replace_uses(ir_graph *g, ir_value *from, ir_value *to)
@@ -202,7 +206,8 @@ void ir_set_outputs(ir_graph *g, ir_value *const *values, const char *const *nam
     const char **texts = arena_array(&g->arena, n, sizeof *texts);
     for (size_t i = 0; i < n; i++) {
         copy[i] = values[i];
-        texts[i] = names ? arena_strdup(&g->arena, names[i]) : arena_printf(&g->arena, "out_%zu", i);
+        texts[i] =
+            names ? arena_strdup(&g->arena, names[i]) : arena_printf(&g->arena, "out_%zu", i);
     }
     g->outputs = copy;
     g->output_names = texts;
@@ -263,7 +268,8 @@ typedef struct value_map {
 
 static int compare_map(const void *a, const void *b)
 {
-    uintptr_t x = (uintptr_t)((const value_map *)a)->from, y = (uintptr_t)((const value_map *)b)->from;
+    uintptr_t x = (uintptr_t)((const value_map *)a)->from,
+              y = (uintptr_t)((const value_map *)b)->from;
     return (x > y) - (x < y);
 }
 

@@ -26,10 +26,12 @@ typedef struct ir_type {
     int32_t rank;
     int64_t dims[IR_MAX_RANK];
 } ir_type;
-int64_t ir_type_elems(const ir_type *t); /* product of dims; 1 for rank 0. Types in a graph never overflow. */
+/* Product of dims; 1 for rank 0. Types in a graph never overflow. */
+int64_t ir_type_elems(const ir_type *t);
 size_t ir_type_bytes(const ir_type *t);
 bool ir_type_equal(const ir_type *a, const ir_type *b);
-/* Rank 0..8, every dim >= 1, below 2^31 bytes; E_TYPE otherwise. what names the value in the message. */
+/* Rank 0..8, every dim >= 1, below 2^31 bytes; E_TYPE otherwise. what names the value in the
+ * message. */
 cgc_status ir_type_check(cgc_ctx *ctx, const ir_type *t, diag_info where, const char *what);
 const char *ir_type_text(arena *a, const ir_type *t); /* "Tensor[(1, 3, 8, 8), float32]" */
 size_t ir_dtype_bytes(ir_dtype d);
@@ -46,26 +48,26 @@ typedef enum ir_value_kind { IR_VALUE_INPUT, IR_VALUE_CONSTANT, IR_VALUE_RESULT 
 typedef struct ir_value {
     ir_value_kind kind;
     ir_type type;
-    const char *name;       /* of an input, else NULL */
-    const void *data;       /* of a constant: 64-byte aligned, in the graph's arena */
-    struct ir_node *node;   /* of a result */
-    int32_t result;         /* which result of the node */
-    int32_t index;          /* input number, or i of meta[relay.Constant][i] */
+    const char *name;     /* of an input, else NULL */
+    const void *data;     /* of a constant: 64-byte aligned, in the graph's arena */
+    struct ir_node *node; /* of a result */
+    int32_t result;       /* which result of the node */
+    int32_t index;        /* input number, or i of meta[relay.Constant][i] */
 } ir_value;
 
-/* Attributes: the values of one node, in the order of its op's attribute table. A scale or zero point
- * that has one value per channel is IR_ATTR_TENSOR and borrows a constant. */
+/* Attributes: the values of one node, in the order of its op's attribute table. A scale or zero
+ * point that has one value per channel is IR_ATTR_TENSOR and borrows a constant. */
 typedef enum ir_attr_kind {
     IR_ATTR_INT,
     IR_ATTR_BOOL,
     IR_ATTR_FLOAT,
     IR_ATTR_INTS,
     IR_ATTR_STRING, /* out_dtype="int8" */
-    IR_ATTR_TENSOR  /* only in a node: a per-channel value of an attribute declared SCALE or ZERO_POINT */
+    IR_ATTR_TENSOR  /* one value per channel of a SCALE or ZERO_POINT */
 } ir_attr_kind;
 typedef struct ir_attr {
     ir_attr_kind kind;
-    bool set;  /* given, or has a default; ir_infer refuses a node with a REQUIRED attribute that is not set */
+    bool set;  /* given, or has a default; ir_infer refuses a REQUIRED attribute that is not */
     int64_t i; /* INT, BOOL */
     float f;
     const int64_t *ints;
@@ -111,9 +113,10 @@ void ir_graph_free(ir_graph *g); /* NULL is allowed */
 ir_value *ir_add_input(ir_graph *g, const char *name, const ir_type *type);
 /* Copies the bytes; data may be NULL for zeros. */
 ir_value *ir_add_constant(ir_graph *g, const ir_type *type, const void *data);
-/* Makes a node with default attributes; results have no type until ir_infer. Not yet in g->nodes. */
-ir_node *ir_make_node(ir_graph *g, const struct op_info *op, ir_value *const *inputs, int32_t n_inputs,
-                      const char *layer);
+/* Makes a node with default attributes; results have no type until ir_infer. Not yet in
+ * g->nodes. */
+ir_node *ir_make_node(ir_graph *g, const struct op_info *op, ir_value *const *inputs,
+                      int32_t n_inputs, const char *layer);
 void ir_append(ir_graph *g, ir_node *n);
 void ir_insert_before(ir_graph *g, ir_node *at, ir_node *n);
 void ir_remove(ir_graph *g, ir_node *n);
@@ -123,23 +126,28 @@ void ir_replace_uses(ir_graph *g, ir_value *from, ir_value *to);
 int32_t ir_use_count(const ir_graph *g, const ir_value *v);
 /* The only node that uses v, or NULL if there are more or fewer uses or v is a graph output. */
 ir_node *ir_only_user(const ir_graph *g, const ir_value *v);
-/* Node ids by position, and constants in order of first use, as ir_print numbers them; unused constants come last. */
+/* Node ids by position, and constants in order of first use, as ir_print numbers them; unused
+ * constants come last. */
 void ir_renumber(ir_graph *g);
 void ir_set_outputs(ir_graph *g, ir_value *const *values, const char *const *names, size_t n);
 /* Deep copy into a new graph (what cgc_compile works on). */
 ir_graph *ir_clone(ir_graph *g);
 
-/* ---- attributes by name; the name must be in the op's table (a CGC_E_INTERNAL diagnostic otherwise is
- * not possible, so a wrong name returns a zero attribute: tests call every accessor) ---- */
+/* ---- attributes by name; the name must be in the op's table (a CGC_E_INTERNAL diagnostic
+ * otherwise is not possible, so a wrong name returns a zero attribute: tests call every
+ * accessor) ---- */
 ir_attr *ir_attr_get(const ir_node *n, const char *name);
 int64_t ir_int(const ir_node *n, const char *name);
 bool ir_bool(const ir_node *n, const char *name);
 float ir_float(const ir_node *n, const char *name);
-const int64_t *ir_ints(const ir_node *n, const char *name); /* at least as many as the table declares */
+/* At least as many as the table declares. */
+const int64_t *ir_ints(const ir_node *n, const char *name);
 const char *ir_string(const ir_node *n, const char *name);
-void ir_set_int(ir_node *n, const char *name, int64_t v); /* also a scalar ZERO_POINT; ir_set_float: SCALE */
+/* INT and scalar ZERO_POINT. */
+void ir_set_int(ir_node *n, const char *name, int64_t v);
 void ir_set_bool(ir_node *n, const char *name, bool v);
-void ir_set_tensor(ir_node *n, const char *name, ir_value *constant); /* per-channel SCALE or ZERO_POINT */
+/* Per-channel SCALE or ZERO_POINT. */
+void ir_set_tensor(ir_node *n, const char *name, ir_value *constant);
 void ir_set_float(ir_node *n, const char *name, float v);
 void ir_set_ints(ir_graph *g, ir_node *n, const char *name, const int64_t *v, int32_t count);
 void ir_set_string(ir_graph *g, ir_node *n, const char *name, const char *v);
@@ -157,11 +165,12 @@ diag_info ir_where(const ir_node *n, const char *setting);
 
 /* ---- text form (print.c, parse.c; grammar in docs/ir.md) ---- */
 void ir_print(const ir_graph *g, bool layers, str *out);
-void ir_print_node(const ir_graph *g, const ir_node *n, bool layers, str *out); /* one line, for comments and traces */
+/* One line with the numbers that the graph has now, for comments and traces. */
+void ir_print_node(const ir_graph *g, const ir_node *n, bool layers, str *out);
 cgc_status ir_parse(cgc_ctx *ctx, const char *text, size_t bytes, const ir_tensor *constants,
                     size_t n_constants, ir_graph **out);
-/* Parses attribute text ("a=1, b=[2, 3]") onto a node; per-channel values are resolved through constants
- * of g by meta[relay.Constant][i], or through inputs of the call by input[i]. */
+/* Parses attribute text ("a=1, b=[2, 3]") onto a node; per-channel values are resolved through
+ * constants of g by meta[relay.Constant][i], or through inputs of the call by input[i]. */
 cgc_status ir_parse_attrs(ir_graph *g, ir_node *n, const char *text);
 
 /* ---- files (save.c, safetensors.c) ---- */

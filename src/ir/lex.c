@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * lex.c - text of the graph form -> tokens with line and column (grammar: docs/ir.md). The text is copied so that
- * a NUL ends every scan; a NUL inside it is refused.
+ * lex.c - text of the graph form -> tokens with line and column (grammar: docs/ir.md). The text is
+ * copied so that a NUL ends every scan; a NUL inside it is refused.
  */
 #include "ir/parse.h"
 
@@ -24,8 +24,8 @@ static int column_of(const ir_lexer *lx, const char *at)
 
 static cgc_status fail_here(ir_lexer *lx, const char *at, const char *what)
 {
-    return diag(lx->ctx, CGC_E_FORMAT, (diag_info){0}, "line %d, column %d of the %s: %s", (int)lx->line,
-                column_of(lx, at), lx->what, what);
+    return diag(lx->ctx, CGC_E_FORMAT, (diag_info){0}, "line %d, column %d of the %s: %s",
+                (int)lx->line, column_of(lx, at), lx->what, what);
 }
 
 cgc_status ir_lex_fail(ir_lexer *lx, const char *wanted)
@@ -36,16 +36,18 @@ cgc_status ir_lex_fail(ir_lexer *lx, const char *wanted)
 cgc_status ir_lex_fail_at(ir_lexer *lx, const ir_token *t, const char *wanted)
 {
     int shown = t->length > 40 ? 40 : (int)t->length;
-    const char *found = t->kind == IR_TOK_END ? "the end of the text"
-                                              : arena_printf(&lx->ctx->arena, "'%.*s'", shown, t->start);
+    const char *found = t->kind == IR_TOK_END
+                            ? "the end of the text"
+                            : arena_printf(&lx->ctx->arena, "'%.*s'", shown, t->start);
     diag_info info = {.found = found, .wanted = wanted};
-    return diag(lx->ctx, CGC_E_FORMAT, info, "line %d, column %d of the %s: syntax error", (int)t->line,
-                (int)t->column, lx->what);
+    return diag(lx->ctx, CGC_E_FORMAT, info, "line %d, column %d of the %s: syntax error",
+                (int)t->line, (int)t->column, lx->what);
 }
 
 void ir_lex_append_place(const ir_lexer *lx, const ir_token *place)
 {
-    diag_append(lx->ctx, "  at: line %d, column %d of the %s", (int)place->line, (int)place->column, lx->what);
+    diag_append(lx->ctx, "  at: line %d, column %d of the %s", (int)place->line, (int)place->column,
+                lx->what);
 }
 
 static void skip_space(ir_lexer *lx)
@@ -130,7 +132,8 @@ static cgc_status lex_string(ir_lexer *lx, const char **out)
 static const char *lex_word(ir_lexer *lx, bool dots)
 {
     const char *start = lx->at;
-    while (is_letter(*lx->at) || is_digit(*lx->at) || (dots && *lx->at == '.' && is_letter(lx->at[1])))
+    while (is_letter(*lx->at) || is_digit(*lx->at) ||
+           (dots && *lx->at == '.' && is_letter(lx->at[1])))
         lx->at++;
     return arena_strndup(lx->a, start, (size_t)(lx->at - start));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parse.c - text form -> graph (grammar: docs/ir.md). One pass over the tokens, no recursion; every node is checked and
- * typed as soon as it is read, so a graph that comes out is a verified one. Failures name line and column.
+ * parse.c - text form -> graph (grammar: docs/ir.md). One pass over the tokens, no recursion; every
+ * node is checked and typed as soon as it is read, so a graph that comes out is a verified one.
+ * Failures name line and column.
  */
 #include "ir/parse.h"
 
@@ -34,7 +35,9 @@ static cgc_status parse_header_field(parser *p)
     if (!version) {
         p->header->constants = lx->tok.text;
     } else if (strcmp(lx->tok.text, "1") != 0) {
-        diag_info info = {.setting = "version", .found = lx->tok.text, .wanted = "\"1\"",
+        diag_info info = {.setting = "version",
+                          .found = lx->tok.text,
+                          .wanted = "\"1\"",
                           .cure = "read the file with the release that wrote it, or a later one"};
         return diag(lx->ctx, CGC_E_FORMAT, info, "the graph text has an unknown format version");
     } else {
@@ -112,7 +115,8 @@ static cgc_status parse_param(parser *p)
     TRY(ir_lex_next(lx));
     TRY(ir_lex_expect(lx, ':'));
     TRY(parse_type(p, &type));
-    cgc_status status = ir_type_check(lx->ctx, &type, (diag_info){.setting = place.text}, "a parameter");
+    cgc_status status =
+        ir_type_check(lx->ctx, &type, (diag_info){.setting = place.text}, "a parameter");
     if (status != CGC_OK) {
         ir_lex_append_place(lx, &place);
         return status;
@@ -173,7 +177,8 @@ static ir_value *find_result(const ir_graph *g, const ir_arg *arg)
 {
     int32_t id = (int32_t)arg->i;
     ir_node *const *at =
-        g->n_nodes ? bsearch(&id, (const void *)g->nodes, g->n_nodes, sizeof *g->nodes, compare_id) : NULL;
+        g->n_nodes ? bsearch(&id, (const void *)g->nodes, g->n_nodes, sizeof *g->nodes, compare_id)
+                   : NULL;
     if (!at)
         return NULL;
     bool single = (*at)->n_results == 1;
@@ -184,7 +189,8 @@ static ir_value *find_result(const ir_graph *g, const ir_arg *arg)
 
 static bool is_value(const ir_arg *arg)
 {
-    return arg->kind == IR_LIT_VALUE_NAME || arg->kind == IR_LIT_VALUE_ID || arg->kind == IR_LIT_CONSTANT;
+    return arg->kind == IR_LIT_VALUE_NAME || arg->kind == IR_LIT_VALUE_ID ||
+           arg->kind == IR_LIT_CONSTANT;
 }
 
 static cgc_status find_value(parser *p, const ir_arg *arg, ir_value **out)
@@ -202,11 +208,13 @@ static cgc_status find_value(parser *p, const ir_arg *arg, ir_value **out)
     const ir_token *t = &arg->place;
     int shown = t->length > 60 ? 60 : (int)t->length;
     diag_info info = {.found = arena_printf(&g->ctx->arena, "'%.*s'", shown, t->start),
-                      .wanted = arg->kind == IR_LIT_CONSTANT
-                                    ? arena_printf(&g->ctx->arena, "an index below %zu", g->n_constants)
-                                    : "a parameter or the result of an earlier line"};
-    return diag(g->ctx, CGC_E_FORMAT, info, "line %d, column %d of the %s: a value that is not there",
-                (int)t->line, (int)t->column, p->lx.what);
+                      .wanted =
+                          arg->kind == IR_LIT_CONSTANT
+                              ? arena_printf(&g->ctx->arena, "an index below %zu", g->n_constants)
+                              : "a parameter or the result of an earlier line"};
+    return diag(g->ctx, CGC_E_FORMAT, info,
+                "line %d, column %d of the %s: a value that is not there", (int)t->line,
+                (int)t->column, p->lx.what);
 }
 
 /* ---- calls ---- */
@@ -242,7 +250,8 @@ static cgc_status parse_call_args(parser *p, call *c)
     return ir_lex_expect(lx, ')');
 }
 
-/* Operand that the argument fills: by its name, or the next one that is not a keyword; -1: none, an attribute. */
+/* Operand that the argument fills: by its name, or the next one that is not a keyword; -1: none,
+ * an attribute. */
 static int32_t operand_index(const call *c, const ir_arg *arg, int32_t next)
 {
     for (int32_t i = 0; i < c->op->n_inputs; i++) {
@@ -253,7 +262,8 @@ static int32_t operand_index(const call *c, const ir_arg *arg, int32_t next)
     return -1;
 }
 
-/* Sorts the arguments that are values into operands. A constant beyond the operands is a per-channel attribute. */
+/* Sorts the arguments that are values into operands. A constant beyond the operands is a
+ * per-channel attribute. */
 static cgc_status take_operands(parser *p, call *c)
 {
     int32_t next = 0;
@@ -264,13 +274,16 @@ static cgc_status take_operands(parser *p, call *c)
             if (arg->kind != IR_LIT_VALUE_NAME && arg->kind != IR_LIT_VALUE_ID)
                 continue;
             diag_info info = {.layer = c->layer, .op = c->op->name, .setting = arg->name};
-            info.wanted = arena_printf(&p->lx.ctx->arena, "at most %d operands", (int)c->op->n_inputs);
+            info.wanted =
+                arena_printf(&p->lx.ctx->arena, "at most %d operands", (int)c->op->n_inputs);
             c->place = arg->place;
             return diag(p->lx.ctx, CGC_E_ARGUMENT, info, "a value that is no operand");
         }
         if (c->inputs[i]) {
-            diag_info info = {.layer = c->layer, .op = c->op->name, .setting = c->op->inputs[i].name};
-            return diag(p->lx.ctx, CGC_E_ARGUMENT, info, "operand %s is given twice", c->op->inputs[i].name);
+            diag_info info = {
+                .layer = c->layer, .op = c->op->name, .setting = c->op->inputs[i].name};
+            return diag(p->lx.ctx, CGC_E_ARGUMENT, info, "operand %s is given twice",
+                        c->op->inputs[i].name);
         }
         TRY(find_value(p, arg, &c->inputs[i]));
         c->is_operand[k] = true;
@@ -286,7 +299,8 @@ static cgc_status build_node(parser *p, call *c, ir_node **out)
 {
     uint64_t given = 0;
     if (c->op->n_inputs > IR_MAX_INPUTS)
-        return diag(p->lx.ctx, CGC_E_INTERNAL, (diag_info){.op = c->op->name}, "too many operands in its table");
+        return diag(p->lx.ctx, CGC_E_INTERNAL, (diag_info){.op = c->op->name},
+                    "too many operands in its table");
     TRY(take_operands(p, c));
     ir_node *n = ir_make_node(p->g, c->op, c->inputs, c->n_inputs, c->layer);
     for (int32_t k = 0; k < c->n_args; k++) {

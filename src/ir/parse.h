@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parse.h - what the readers of the text form share: tokens (lex.c), attribute values (parse_attr.c). Internal to
- * src/ir. Nothing here recurses, so no text can exhaust the stack.
+ * parse.h - what the readers of the text form share: tokens (lex.c), attribute values
+ * (parse_attr.c). Internal to src/ir. Nothing here recurses, so no text can exhaust the stack.
  */
 #ifndef CGC_IR_PARSE_H
 #define CGC_IR_PARSE_H
@@ -34,8 +34,8 @@ typedef struct ir_token {
 
 typedef struct ir_lexer {
     cgc_ctx *ctx;
-    arena *a;         /* for names and strings */
-    const char *what; /* "graph text", "attribute text" */
+    arena *a;                          /* for names and strings */
+    const char *what;                  /* "graph text", "attribute text" */
     const char *at, *end, *line_start; /* *end == 0 */
     int32_t line;
     ir_token tok; /* the next one, not yet taken */
@@ -62,8 +62,8 @@ typedef enum ir_literal_kind {
     IR_LIT_BOOL,
     IR_LIT_STRING,
     IR_LIT_INTS,
-    IR_LIT_CONSTANT,  /* meta[relay.Constant][i] */
-    IR_LIT_INPUT,     /* input[i] */
+    IR_LIT_CONSTANT,   /* meta[relay.Constant][i] */
+    IR_LIT_INPUT,      /* input[i] */
     IR_LIT_VALUE_NAME, /* %x */
     IR_LIT_VALUE_ID    /* %3, %3.1 */
 } ir_literal_kind;
@@ -83,8 +83,8 @@ typedef struct ir_arg { /* one argument of a call: name=literal or literal */
 enum { IR_MAX_ARGS = 96, IR_MAX_INTS = 64 };
 
 cgc_status ir_parse_arg(ir_lexer *lx, ir_arg *out);
-/* Sets the attribute that the argument names, or for name NULL the next POSITIONAL one that is not in *given (bit i =
- * row i). */
+/* Sets the attribute that the argument names, or for name NULL the next POSITIONAL one that is
+ * not in *given (bit i = row i). */
 cgc_status ir_apply_arg(ir_graph *g, ir_node *n, const ir_arg *arg, uint64_t *given);
 /* The default of a row as a value; not set for a REQUIRED row. */
 void ir_attr_default(cgc_ctx *ctx, arena *a, const op_attr *row, ir_attr *out);

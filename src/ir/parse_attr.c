@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * parse_attr.c - arguments of a call as text ("0.5f, units=4, w_scale=meta[relay.Constant][2]") -> attributes of a
- * node, checked against the operator's table. The graph parser and the API share it.
+ * parse_attr.c - arguments of a call as text ("0.5f, units=4, w_scale=meta[relay.Constant][2]") ->
+ * attributes of a node, checked against the operator's table. The graph parser and the API share
+ * it.
  */
 #include "ir/parse.h"
 
@@ -113,8 +114,8 @@ cgc_status ir_parse_arg(ir_lexer *lx, ir_arg *out)
 /* ---- literal -> attribute ---- */
 static const char *wanted_text(arena *a, const op_attr *row)
 {
-    const char *range = row->lo || row->hi ? arena_printf(a, " from %lld to %lld", (long long)row->lo,
-                                                          (long long)row->hi)
+    const char *range = row->lo || row->hi ? arena_printf(a, " from %lld to %lld",
+                                                          (long long)row->lo, (long long)row->hi)
                                            : "";
     switch (row->type) {
     case OP_ATTR_INT:
@@ -149,9 +150,10 @@ static const char *literal_text(arena *a, const ir_arg *arg)
     return arena_strndup(a, arg->place.start, arg->place.length > 60 ? 60 : arg->place.length);
 }
 
-/* The constant that a per-channel attribute names, or, for the evaluation of one operator, the operand. */
-static cgc_status resolve_constant(ir_graph *g, const ir_node *n, const op_attr *row, const ir_arg *arg,
-                                   ir_value **out)
+/* The constant that a per-channel attribute names, or, for the evaluation of one operator, the
+ * operand. */
+static cgc_status resolve_constant(ir_graph *g, const ir_node *n, const op_attr *row,
+                                   const ir_arg *arg, ir_value **out)
 {
     bool call = arg->kind == IR_LIT_INPUT;
     size_t count = call ? g->n_inputs : g->n_constants;
@@ -163,8 +165,10 @@ static cgc_status resolve_constant(ir_graph *g, const ir_node *n, const op_attr 
     diag_info info = ir_where(n, row->name);
     info.found = arena_printf(&g->ctx->arena, call ? "input[%lld]" : "meta[relay.Constant][%lld]",
                               (long long)arg->i);
-    info.wanted = count ? arena_printf(&g->ctx->arena, "an index below %zu", count) : "one value: there are none";
-    return diag(g->ctx, CGC_E_ATTR, info, "attribute %s names a constant that is not there", row->name);
+    info.wanted = count ? arena_printf(&g->ctx->arena, "an index below %zu", count)
+                        : "one value: there are none";
+    return diag(g->ctx, CGC_E_ATTR, info, "attribute %s names a constant that is not there",
+                row->name);
 }
 
 /* Whether a literal of this kind can become an attribute of this type, and the attribute. */
@@ -248,7 +252,8 @@ static cgc_status no_such_attr(ir_graph *g, const ir_node *n, const ir_arg *arg)
     for (int32_t i = 0; i < n->op->n_attrs; i++)
         str_printf(&names, "%s%s", i ? ", " : "", n->op->attrs[i].name);
     diag_info info = ir_where(n, arg->name);
-    info.wanted = names.len ? arena_printf(&ctx->arena, "one of %s", names.data) : "no attribute at all";
+    info.wanted =
+        names.len ? arena_printf(&ctx->arena, "one of %s", names.data) : "no attribute at all";
     if (arg->name)
         return diag(ctx, CGC_E_ATTR, info, "unknown attribute '%s'", arg->name);
     info.found = literal_text(&ctx->arena, arg);
@@ -261,7 +266,8 @@ cgc_status ir_apply_arg(ir_graph *g, ir_node *n, const ir_arg *arg, uint64_t *gi
     if (i < 0 || i >= 64)
         return no_such_attr(g, n, arg);
     if (*given >> i & 1)
-        return diag(g->ctx, CGC_E_ATTR, ir_where(n, arg->name), "attribute %s is given twice", arg->name);
+        return diag(g->ctx, CGC_E_ATTR, ir_where(n, arg->name), "attribute %s is given twice",
+                    arg->name);
     *given |= (uint64_t)1 << i;
     return assign(g, n, i, arg);
 }
@@ -294,7 +300,8 @@ void ir_attr_default(cgc_ctx *ctx, arena *a, const op_attr *row, ir_attr *out)
         return;
     if (ir_lex_init(&lx, ctx, a, row->def, strlen(row->def)) != CGC_OK ||
         ir_parse_arg(&lx, &arg) != CGC_OK || !convert(a, row, &arg, out))
-        *out = (ir_attr){0}; /* a malformed table reads as "missing": ir_infer names the attribute */
+        *out =
+            (ir_attr){0}; /* a malformed table reads as "missing": ir_infer names the attribute */
 }
 
 /* ---- checks ---- */
@@ -330,7 +337,8 @@ static cgc_status check_tensor(ir_graph *g, const ir_node *n, const op_attr *row
 {
     ir_dtype dtype = row->type == OP_ATTR_SCALE ? IR_float32 : IR_int32;
     const ir_value *v = a->tensor;
-    if (per_channel(row) && v && v->kind != IR_VALUE_RESULT && v->type.dtype == dtype && v->type.rank == 1)
+    if (per_channel(row) && v && v->kind != IR_VALUE_RESULT && v->type.dtype == dtype &&
+        v->type.rank == 1)
         return CGC_OK;
     return bad_attr(g, n, row, v ? ir_type_text(&g->ctx->arena, &v->type) : "nothing");
 }
@@ -352,7 +360,8 @@ cgc_status ir_attr_check(ir_graph *g, const ir_node *n, int32_t i)
     if (!a->set) {
         diag_info info = ir_where(n, row->name);
         info.wanted = wanted_text(&g->ctx->arena, row);
-        return diag(g->ctx, CGC_E_ATTR, info, "attribute %s (%s) is missing", row->name, row->meaning);
+        return diag(g->ctx, CGC_E_ATTR, info, "attribute %s (%s) is missing", row->name,
+                    row->meaning);
     }
     if (!kind_fits(row, a->kind))
         return bad_attr(g, n, row, "a value of another kind");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * print.c - graph -> text form (grammar: docs/ir.md). Operands stay on a node's first line; attributes follow, and a
- * new line begins where the next one would pass column 88. Constants are numbered in order of first use, so that
- * print -> parse -> print gives the same text.
+ * print.c - graph -> text form (grammar: docs/ir.md). Operands stay on a node's first line;
+ * attributes follow, and a new line begins where the next one would pass column 88. Constants are
+ * numbered in order of first use, so that print -> parse -> print gives the same text.
  */
 #include "ir/parse.h"
 
@@ -23,7 +23,8 @@ static bool plain_name(const char *name)
 {
     if (!((*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || *name == '_'))
         return false;
-    return name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] == '\0';
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] ==
+           '\0';
 }
 
 static void put_string(str *s, const char *text)
@@ -59,7 +60,8 @@ static void put_value(const printer *p, str *s, const ir_value *v)
         else
             put_string(s, v->name);
     } else if (v->kind == IR_VALUE_CONSTANT) {
-        str_printf(s, "meta[relay.Constant][%d]", (int)(p->numbers ? p->numbers[v->index] : v->index));
+        str_printf(s, "meta[relay.Constant][%d]",
+                   (int)(p->numbers ? p->numbers[v->index] : v->index));
     } else if (v->node->n_results > 1) {
         str_printf(s, "%%%d.%d", (int)v->node->id, (int)v->result);
     } else {
@@ -111,7 +113,8 @@ static bool equal_attr(const ir_attr *a, const ir_attr *b)
     return a->i == b->i && same_bits(a->f, b->f);
 }
 
-/* Adds ", piece" on this line, or on the next where it would be too long. behind: what must still follow it. */
+/* Adds ", piece" on this line, or on the next where it would be too long. behind: what must
+ * still follow it. */
 static void put_piece(printer *p, const str *piece, const char *behind, bool first)
 {
     if (first) {
@@ -221,7 +224,8 @@ static void put_outputs(const printer *p)
     str_put(p->out, g->n_outputs == 1 ? "\n" : ")\n");
 }
 
-/* The only output is the only result of the last node: that node stands as the function's result. */
+/* The only output is the only result of the last node: that node stands as the function's
+ * result. */
 static bool ends_in_node(const ir_graph *g)
 {
     if (g->n_outputs != 1 || g->n_nodes == 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * safetensors.c - constants on disk. Bytes -> tensors that point into them, and back. Every number of the header is
- * checked before it is used; the ranges must tile the data without hole or overlap, so nothing can hide in the file.
+ * safetensors.c - constants on disk. Bytes -> tensors that point into them, and back. Every number
+ * of the header is checked before it is used; the ranges must tile the data without hole or
+ * overlap, so nothing can hide in the file.
  */
 #include "ir/safetensors.h"
 
@@ -46,7 +47,8 @@ static cgc_status read_shape(cgc_ctx *ctx, const json *entry, ir_type *t)
             return bad(ctx, entry->key, "a dimension is not a whole number");
         t->dims[t->rank++] = (int64_t)dim;
     }
-    return ir_type_check(ctx, t, (diag_info){.setting = entry->key}, "a tensor of the safetensors file");
+    return ir_type_check(ctx, t, (diag_info){.setting = entry->key},
+                         "a tensor of the safetensors file");
 }
 
 static cgc_status read_dtype(cgc_ctx *ctx, const json *entry, ir_dtype *out)
@@ -64,7 +66,8 @@ static cgc_status read_dtype(cgc_ctx *ctx, const json *entry, ir_dtype *out)
     return diag(ctx, CGC_E_FORMAT, info, "safetensors file: a tensor's dtype is not supported");
 }
 
-static cgc_status read_entry(cgc_ctx *ctx, const json *entry, size_t data_bytes, ir_type *type, range *r)
+static cgc_status read_entry(cgc_ctx *ctx, const json *entry, size_t data_bytes, ir_type *type,
+                             range *r)
 {
     *type = (ir_type){0};
     *r = (range){.name = entry->key};
@@ -181,7 +184,8 @@ cgc_status st_write(cgc_ctx *ctx, const st_tensor *tensors, size_t count, str *o
     while (header.len % LENGTH_BYTES)
         str_put(&header, " ");
     if (header.len > MAX_HEADER_BYTES)
-        return diag(ctx, CGC_E_LIMIT, (diag_info){.wanted = "at most 100 MB"}, "too many constants for one file");
+        return diag(ctx, CGC_E_LIMIT, (diag_info){.wanted = "at most 100 MB"},
+                    "too many constants for one file");
     char length[LENGTH_BYTES];
     for (int i = 0; i < LENGTH_BYTES; i++)
         length[i] = (char)((uint64_t)header.len >> (8 * i) & 255u);

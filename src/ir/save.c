@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * save.c - a graph on disk: <path> holds the text form with a version line and layers, <path without .cgc>.safetensors
- * the constants as constant_0, constant_1, ... The version line carries a checksum of the constants' file, so that
- * two files of different saves (a crash between the two renames, a copied half) are not taken for one graph.
+ * save.c - a graph on disk: <path> holds the text form with a version line and layers, <path
+ * without .cgc>.safetensors the constants as constant_0, constant_1, ... The version line carries a
+ * checksum of the constants' file, so that two files of different saves (a crash between the two
+ * renames, a copied half) are not taken for one graph.
  */
 #include "ir/parse.h"
 #include "ir/safetensors.h"
@@ -37,7 +38,8 @@ static cgc_status save(ir_graph *g, arena *a, const char *path)
     st_tensor *tensors = arena_array(a, n, sizeof *tensors);
     for (size_t i = 0; i < n; i++) {
         tensors[i].name = arena_printf(a, "constant_%zu", i);
-        tensors[i].tensor = (ir_tensor){.type = used[i]->type, .data = (void *)(uintptr_t)used[i]->data};
+        tensors[i].tensor =
+            (ir_tensor){.type = used[i]->type, .data = (void *)(uintptr_t)used[i]->data};
     }
     str_init(&file, a);
     str_init(&text, a);
@@ -60,7 +62,8 @@ cgc_status ir_save(ir_graph *g, const char *path)
 }
 
 /* Tensors named constant_0 ... constant_<n-1>, put in that order. */
-static cgc_status order_tensors(cgc_ctx *ctx, arena *a, const st_tensor *tensors, size_t n, ir_tensor **out)
+static cgc_status order_tensors(cgc_ctx *ctx, arena *a, const st_tensor *tensors, size_t n,
+                                ir_tensor **out)
 {
     ir_tensor *ordered = arena_array(a, n, sizeof *ordered);
     for (size_t i = 0; i < n; i++) {
@@ -69,7 +72,8 @@ static cgc_status order_tensors(cgc_ctx *ctx, arena *a, const st_tensor *tensors
         if (strncmp(name, "constant_", 9) == 0 && parse_i64(digits, &index) != strlen(digits))
             index = -1;
         if (index < 0 || index >= (int64_t)n || ordered[index].data) {
-            diag_info info = {.found = name, .wanted = arena_printf(a, "constant_0 to constant_%zu", n - 1)};
+            diag_info info = {.found = name,
+                              .wanted = arena_printf(a, "constant_0 to constant_%zu", n - 1)};
             return diag(ctx, CGC_E_FORMAT, info, "the constants' file holds an unexpected tensor");
         }
         ordered[index] = tensors[i].tensor;
@@ -94,11 +98,13 @@ static cgc_status load(cgc_ctx *ctx, arena *a, const char *path, ir_graph **out)
     const char *found = checksum(a, file, file_bytes);
     if (!header.constants || strcmp(header.constants, found) == 0)
         return CGC_OK;
-    diag_info info = {.found = found, .wanted = header.constants,
-                      .cure = "copy both files of one save; or, if you changed the constants on purpose, remove "
-                              "constants = ... from the first line"};
-    cgc_status status = diag(ctx, CGC_E_FORMAT, info, "'%s' and '%s' belong to different saves", path,
-                             tensors_file);
+    diag_info info = {
+        .found = found,
+        .wanted = header.constants,
+        .cure = "copy both files of one save; or, if you changed the constants on purpose, remove "
+                "constants = ... from the first line"};
+    cgc_status status = diag(ctx, CGC_E_FORMAT, info, "'%s' and '%s' belong to different saves",
+                             path, tensors_file);
     ir_graph_free(*out); /* last: the header's text lies in it */
     *out = NULL;
     return status;

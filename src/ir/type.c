@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * type.c - element types (dtype.def) and tensor types. Invariant kept by ir_type_check: a type in a graph has dims
- * of at least 1 and fewer than 2^31 bytes, so element counts and byte counts below never overflow.
+ * type.c - element types (dtype.def) and tensor types. Invariant kept by ir_type_check: a type in a
+ * graph has dims of at least 1 and fewer than 2^31 bytes, so element counts and byte counts below
+ * never overflow.
  */
 #include "ir/ir.h"
 

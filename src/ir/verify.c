@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * verify.c - result types of one node, and the invariants of a whole graph: every operand is a graph input, a constant
- * of the graph or the result of an earlier node; types are what the operators infer; names are unique.
+ * verify.c - result types of one node, and the invariants of a whole graph: every operand is a
+ * graph input, a constant of the graph or the result of an earlier node; types are what the
+ * operators infer; names are unique.
  */
 #include "ir/parse.h"
 
@@ -25,8 +26,8 @@ static cgc_status check_operands(ir_graph *g, const ir_node *n)
     for (int32_t i = 0; i < op->n_inputs; i++) {
         const ir_value *v = i < n->n_inputs ? n->inputs[i] : NULL;
         if (!v && !op->inputs[i].optional)
-            return diag(g->ctx, CGC_E_ARGUMENT, ir_where(n, op->inputs[i].name), "operand %s is missing",
-                        op->inputs[i].name);
+            return diag(g->ctx, CGC_E_ARGUMENT, ir_where(n, op->inputs[i].name),
+                        "operand %s is missing", op->inputs[i].name);
     }
     return CGC_OK;
 }
@@ -55,8 +56,8 @@ cgc_status ir_infer(ir_graph *g, ir_node *n)
 /* A fault of whoever built the graph, with the place. */
 static cgc_status broken(ir_graph *g, const ir_node *n, const char *what)
 {
-    return diag(g->ctx, CGC_E_INTERNAL, n ? ir_where(n, NULL) : (diag_info){0}, "the graph is inconsistent: %s",
-                what);
+    return diag(g->ctx, CGC_E_INTERNAL, n ? ir_where(n, NULL) : (diag_info){0},
+                "the graph is inconsistent: %s", what);
 }
 
 /* Whether v may be used by the node at position at (ids are positions here). */
@@ -106,9 +107,11 @@ static cgc_status unique_names(ir_graph *g, const char **names, size_t n, const 
         qsort((void *)names, n, sizeof *names, compare_names);
     for (size_t i = 0; i < n; i++) {
         if (!utf8_valid(names[i], strlen(names[i])))
-            return diag(g->ctx, CGC_E_ARGUMENT, (diag_info){0}, "the name of a graph %s is not UTF-8", what);
+            return diag(g->ctx, CGC_E_ARGUMENT, (diag_info){0},
+                        "the name of a graph %s is not UTF-8", what);
         if (i && strcmp(names[i - 1], names[i]) == 0)
-            return diag(g->ctx, CGC_E_ARGUMENT, (diag_info){.found = names[i], .wanted = "unique names"},
+            return diag(g->ctx, CGC_E_ARGUMENT,
+                        (diag_info){.found = names[i], .wanted = "unique names"},
                         "two graph %ss have the same name", what);
     }
     return CGC_OK;
@@ -125,7 +128,8 @@ static cgc_status verify_edges(ir_graph *g)
     }
     TRY(unique_names(g, names, g->n_inputs, "input"));
     if (g->n_outputs == 0)
-        return diag(g->ctx, CGC_E_ARGUMENT, (diag_info){.wanted = "at least one"}, "the graph has no output");
+        return diag(g->ctx, CGC_E_ARGUMENT, (diag_info){.wanted = "at least one"},
+                    "the graph has no output");
     for (size_t i = 0; i < g->n_outputs; i++) {
         if (!g->outputs[i] || !available(g, g->outputs[i], g->n_nodes))
             return broken(g, NULL, "an output is not defined");

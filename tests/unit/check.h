@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * check.h - the whole test framework: CHECK counts and prints what failed, check_done gives the exit status.
+ * check.h - the whole test framework: CHECK counts and prints what failed, check_done gives the
+ * exit status.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -14,7 +15,7 @@ static int check_failures;
     do {                                                                                           \
         if (!(cond)) {                                                                             \
             check_failures++;                                                                      \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                                      \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                             \
         }                                                                                          \
     } while (0)
 
@@ -24,8 +25,8 @@ static int check_failures;
         const char *found_ = (found), *wanted_ = (wanted);                                         \
         if (!found_ || strcmp(found_, wanted_) != 0) {                                             \
             check_failures++;                                                                      \
-            fprintf(stderr, "%s:%d: found  [%s]\nwanted [%s]\n", __FILE__, __LINE__,                        \
-                   found_ ? found_ : "NULL", wanted_);                                             \
+            fprintf(stderr, "%s:%d: found  [%s]\nwanted [%s]\n", __FILE__, __LINE__,               \
+                    found_ ? found_ : "NULL", wanted_);                                            \
         }                                                                                          \
     } while (0)
 

@@ -87,18 +87,21 @@ static void test_nomem(cgc_ctx *ctx)
     CHECK_STR(message(ctx), "error[E_NOMEM] out of memory");
     cgc_ctx_clear(ctx);
     size_t v;
-    CHECK(!mul_size(SIZE_MAX, 2, &v) && mul_size(3, 4, &v) && v == 12 && mul_size(SIZE_MAX, 0, &v) && v == 0);
+    CHECK(!mul_size(SIZE_MAX, 2, &v) && mul_size(3, 4, &v) && v == 12 &&
+          mul_size(SIZE_MAX, 0, &v) && v == 0);
     CHECK(!add_size(SIZE_MAX, 1, &v) && add_size(1, 2, &v) && v == 3);
 }
 
 static void test_diag(cgc_ctx *ctx)
 {
-    diag_info all = {"layer4.0.conv1", "contrib.epu.qlinear_conv2d", "ocm_size", "70000 bytes", "at most 65536",
-                     "use a target with more memory"};
+    diag_info all = {"layer4.0.conv1", "contrib.epu.qlinear_conv2d",   "ocm_size", "70000 bytes",
+                     "at most 65536",  "use a target with more memory"};
     CHECK(diag(ctx, CGC_E_FIT, all, "weights do not fit ocm_size of %d", 65536) == CGC_E_FIT);
-    CHECK_STR(message(ctx), "error[E_FIT] layer 'layer4.0.conv1' (contrib.epu.qlinear_conv2d): weights do not fit "
-                            "ocm_size of 65536; found 70000 bytes, wanted at most 65536\n"
-                            "  cure: use a target with more memory");
+    CHECK_STR(
+        message(ctx),
+        "error[E_FIT] layer 'layer4.0.conv1' (contrib.epu.qlinear_conv2d): weights do not fit "
+        "ocm_size of 65536; found 70000 bytes, wanted at most 65536\n"
+        "  cure: use a target with more memory");
     cgc_error e;
     cgc_ctx_error(ctx, &e);
     CHECK(e.code == CGC_E_FIT);
@@ -124,7 +127,8 @@ static void test_diag(cgc_ctx *ctx)
     (void)diag(ctx, CGC_E_TYPE, (diag_info){.found = "f", .layer = ""}, "c");
     CHECK_STR(message(ctx), "error[E_TYPE] c; found f");
     cgc_ctx_clear(ctx);
-    CHECK(note(ctx, (diag_info){.layer = "a", .op = "o"}, "runs on the %s core", "scalar") == CGC_OK);
+    CHECK(note(ctx, (diag_info){.layer = "a", .op = "o"}, "runs on the %s core", "scalar") ==
+          CGC_OK);
     CHECK(cgc_ctx_note_count(ctx) == 1);
     CHECK_STR(cgc_ctx_note_get(ctx, 0), "layer 'a' (o): runs on the scalar core");
     CHECK_STR(cgc_ctx_note_get(ctx, 1), "");
@@ -135,7 +139,8 @@ static void test_diag(cgc_ctx *ctx)
     cgc_ctx_clear(ctx);
     CHECK(cgc_ctx_note_count(ctx) == 0);
     CHECK(cgc_ctx_set_option(ctx, "strict", "yes") == CGC_E_ARGUMENT);
-    CHECK_STR(message(ctx), "error[E_ARGUMENT] option strict is a switch; found yes, wanted 0 or 1");
+    CHECK_STR(message(ctx),
+              "error[E_ARGUMENT] option strict is a switch; found yes, wanted 0 or 1");
     cgc_ctx_clear(ctx);
     CHECK(cgc_ctx_set_option(ctx, "speed", "1") == CGC_E_ARGUMENT);
     cgc_ctx_clear(ctx);
@@ -153,24 +158,33 @@ static json *read_json(cgc_ctx *ctx, arena *a, const char *text)
     return json_parse(ctx, a, text, strlen(text), &v) == CGC_OK ? v : NULL;
 }
 
+/* clang-format off: one text a line would be a page */
+static const char *const bad_json[] = {
+    "", " ", "{", "[1,]", "{\"a\":1,}", "{a:1}", "01", "1.", "-", "+1", ".5", "1e", "nul",
+    "truex", "\"a", "\"\\q\"", "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"",
+    "\"\\u0000\"", "\"\t\"", "\"\xff\"", "\"\xc0\x80\"", "{\"a\":1,\"a\":2}", "1 2", "[1 2]",
+    "1e999", "NaN", "// x\n1", "{\"a\" 1}", "[\"\xed\xa0\x80\"]",
+};
+/* clang-format on */
+
 static void test_json(cgc_ctx *ctx)
 {
-    static const char *const bad[] = {
-        "", " ", "{", "[1,]", "{\"a\":1,}", "{a:1}", "01", "1.", "-", "+1", ".5", "1e", "nul", "truex", "\"a", "\"\\q\"",
-        "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"", "\"\\u0000\"", "\"\t\"", "\"\xff\"",
-        "\"\xc0\x80\"", "{\"a\":1,\"a\":2}", "1 2", "[1 2]", "1e999", "NaN", "// x\n1", "{\"a\" 1}", "[\"\xed\xa0\x80\"]"};
     arena a;
     arena_init(&a, ctx);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        CHECK(read_json(ctx, &a, bad[i]) == NULL);
+    for (size_t i = 0; i < sizeof bad_json / sizeof bad_json[0]; i++) {
+        CHECK(read_json(ctx, &a, bad_json[i]) == NULL);
         CHECK(strstr(message(ctx), "JSON line") != NULL);
         cgc_ctx_clear(ctx);
     }
-    const json *v = read_json(ctx, &a, " {\"a\": [1, -2.5e2, true, false, null], \"b\\u00e9\\ud83d\\ude00\":\"\\\"\\n\"} ");
+    const json *v = read_json(
+        ctx, &a,
+        " {\"a\": [1, -2.5e2, true, false, null], \"b\\u00e9\\ud83d\\ude00\":\"\\\"\\n\"} ");
     CHECK(v && v->kind == JSON_OBJECT && v->count == 2);
     const json *list = json_get(v, "a");
-    CHECK(list && list->count == 5 && list->child->number == 1.0 && list->child->next->number == -250.0);
-    CHECK(list && list->child->next->next->boolean && list->child->next->next->next->next->kind == JSON_NULL);
+    CHECK(list && list->count == 5 && list->child->number == 1.0 &&
+          list->child->next->number == -250.0);
+    CHECK(list && list->child->next->next->boolean &&
+          list->child->next->next->next->next->kind == JSON_NULL);
     const json *text = json_get(v, "b\xc3\xa9\xf0\x9f\x98\x80");
     CHECK(text && strcmp(text->string, "\"\n") == 0);
     CHECK(json_get(v, "c") == NULL && json_get(list, "a") == NULL);
@@ -208,11 +222,13 @@ static void test_files(cgc_ctx *ctx)
     CHECK(mkdtemp(root) != NULL);
     arena a;
     arena_init(&a, ctx);
-    const char *deep = arena_printf(&a, "%s/a/b/c", root), *file = arena_printf(&a, "%s/a/b/c/f", root);
+    const char *deep = arena_printf(&a, "%s/a/b/c", root),
+               *file = arena_printf(&a, "%s/a/b/c/f", root);
     CHECK(dir_make(ctx, deep) == CGC_OK && dir_make(ctx, deep) == CGC_OK && path_exists(deep));
     write_small(ctx, file, "one");
     write_small(ctx, file, "three");
-    CHECK(file_read(ctx, &a, file, 5, &data, &bytes) == CGC_OK && bytes == 5 && strcmp(data, "three") == 0);
+    CHECK(file_read(ctx, &a, file, 5, &data, &bytes) == CGC_OK && bytes == 5 &&
+          strcmp(data, "three") == 0);
     CHECK(file_read(ctx, &a, file, 4, &data, &bytes) == CGC_E_LIMIT);
     cgc_ctx_clear(ctx);
     CHECK(file_read(ctx, &a, deep, 100, &data, &bytes) == CGC_E_FILE);
@@ -230,7 +246,8 @@ static void test_files(cgc_ctx *ctx)
     CHECK(dir_make(ctx, fresh) == CGC_OK);
     write_small(ctx, arena_printf(&a, "%s/new", fresh), "new");
     CHECK(dir_replace(ctx, fresh, old) == CGC_OK);
-    CHECK(!path_exists(fresh) && path_exists(arena_printf(&a, "%s/new", old)) && !path_exists(deep));
+    CHECK(!path_exists(fresh) && path_exists(arena_printf(&a, "%s/new", old)) &&
+          !path_exists(deep));
     CHECK(path_exists(outside));
     CHECK(dir_remove(ctx, old) == CGC_OK && dir_remove(ctx, old) == CGC_OK && !path_exists(old));
     CHECK(dir_remove(ctx, outside) == CGC_OK);
@@ -246,8 +263,10 @@ static void test_hw(cgc_ctx *ctx)
     CHECK(cgc_hw_get(hw, "array_size", &v) == CGC_OK && v == 16.0);
     CHECK(cgc_hw_set(hw, "array_size", 8) == CGC_OK && hw->array_size == 8);
     CHECK(cgc_hw_set(hw, "array_size", 65) == CGC_E_TARGET && hw->array_size == 8);
-    CHECK_STR(message(ctx), "error[E_TARGET] hardware parameter array_size (side of the square array of processing "
-                            "elements) is out of range; found 65, wanted a whole number, 1 to 64 PEs");
+    CHECK_STR(
+        message(ctx),
+        "error[E_TARGET] hardware parameter array_size (side of the square array of processing "
+        "elements) is out of range; found 65, wanted a whole number, 1 to 64 PEs");
     cgc_ctx_clear(ctx);
     static const double unusable[] = {8.5, -1, 0, 1e300, -1e300};
     for (size_t i = 0; i < sizeof unusable / sizeof unusable[0]; i++) {
@@ -256,10 +275,12 @@ static void test_hw(cgc_ctx *ctx)
     }
     CHECK(cgc_hw_set(hw, "array_size", strtod("nan", NULL)) == CGC_E_TARGET);
     cgc_ctx_clear(ctx);
-    CHECK(cgc_hw_set(hw, "speed", 1) == CGC_E_TARGET && strstr(message(ctx), "macs_per_pe") != NULL);
+    CHECK(cgc_hw_set(hw, "speed", 1) == CGC_E_TARGET &&
+          strstr(message(ctx), "macs_per_pe") != NULL);
     cgc_ctx_clear(ctx);
     CHECK(cgc_hw_set(hw, "macs_per_pe", 6) == CGC_OK && hw_check(ctx, hw) == CGC_E_TARGET);
-    CHECK(strstr(message(ctx), "hardware parameter macs_per_pe makes no sense; found 6, wanted a multiple of 4"));
+    CHECK(strstr(message(ctx),
+                 "hardware parameter macs_per_pe makes no sense; found 6, wanted a multiple of 4"));
     cgc_ctx_clear(ctx);
     for (int32_t i = 0; i < cgc_hw_preset_count(); i++)
         CHECK(cgc_hw_preset(hw, cgc_hw_preset_name(i)) == CGC_OK);
@@ -271,8 +292,12 @@ static void test_hw(cgc_ctx *ctx)
     write_small(ctx, path, "{\"array_size\": 4, \"ocm_size\": 65536}");
     CHECK(cgc_hw_load_json(hw, path) == CGC_OK && hw->array_size == 4 && hw->ocm_size == 65536);
     CHECK(hw->macs_per_pe == 16); /* what the file does not say stays */
-    static const char *const bad[] = {"[]", "{\"array_size\": \"4\"}", "{\"size\": 4}", "{\"array_size\": 4, \"lrm_size\": 999}",
-                                      "{\"array_size\": 1e9}", "{\"array_size\": 4"};
+    static const char *const bad[] = {"[]",
+                                      "{\"array_size\": \"4\"}",
+                                      "{\"size\": 4}",
+                                      "{\"array_size\": 4, \"lrm_size\": 999}",
+                                      "{\"array_size\": 1e9}",
+                                      "{\"array_size\": 4"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         write_small(ctx, path, bad[i]);
         CHECK(cgc_hw_load_json(hw, path) != CGC_OK && hw->array_size == 4 && hw->lrm_size == 4096);
@@ -298,9 +323,11 @@ int main(void)
     test_json(ctx);
     test_files(ctx);
     test_hw(ctx);
-    CHECK(cgc_dtype_from_name("int8") == 0 && cgc_dtype_from_name("int7") == -1 && cgc_dtype_bytes(5) == 4);
+    CHECK(cgc_dtype_from_name("int8") == 0 && cgc_dtype_from_name("int7") == -1 &&
+          cgc_dtype_bytes(5) == 4);
     CHECK_STR(cgc_dtype_name(5), "float32");
-    CHECK(*cgc_version() && cgc_op_count() > 10 && *cgc_op_name(0) && *cgc_op_meaning(0) && !*cgc_op_name(-1));
+    CHECK(*cgc_version() && cgc_op_count() > 10 && *cgc_op_name(0) && *cgc_op_meaning(0) &&
+          !*cgc_op_name(-1));
     cgc_ctx_free(ctx);
     return check_done();
 }

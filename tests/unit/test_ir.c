@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_ir.c - graph, text form and files: the small conv + linear model is built through the API and must print
- * exactly as the documented example; print -> parse -> print is the identity; malformed texts give messages with
- * line, column and names.
+ * test_ir.c - graph, text form and files: the small conv + linear model is built through the API
+ * and must print exactly as the documented example; print -> parse -> print is the identity;
+ * malformed texts give messages with line, column and names.
  */
 #include "check.h"
 #include "ops/op.h"
@@ -76,7 +76,8 @@ static cgc_graph *build(cgc_ctx *ctx)
     v = node(ctx, g, "qnn.quantize", &x, 1, "0.0244795f, -5, out_dtype=\"int8\"", "quant");
     v = node(ctx, g, "contrib.epu.qlinear_conv2d", (cgc_value[]){v, c[0], c[1]}, 3,
              "y_zero_point=0, y_scale=0.0154259, strides=[1, 1], padding=[1, 1, 1, 1], channels=8, "
-             "kernel_size=[3, 3], bias_fusion=True, x_zero_point=-5, x_scale=0.0244795f, w_zero_point=0, "
+             "kernel_size=[3, 3], bias_fusion=True, x_zero_point=-5, x_scale=0.0244795f, "
+             "w_zero_point=0, "
              "w_scale=0.00149468f",
              "features.0");
     v = node(ctx, g, "qnn.dequantize", &v, 1, "0.0154259f, zero_point=0", "features.0");
@@ -85,7 +86,8 @@ static cgc_graph *build(cgc_ctx *ctx)
     v = node(ctx, g, "reshape", &v, 1, "newshape=[1, 8]", "");
     v = node(ctx, g, "qnn.quantize", &v, 1, "0.00104517f, -128", "fc");
     v = node(ctx, g, "contrib.epu.dense", (cgc_value[]){v, c[2], c[3]}, 3,
-             "units=4, x_scale=0.00104517f, x_zero_point=-128, w_scale=0.00250289f, y_scale=0.00218769f, "
+             "units=4, x_scale=0.00104517f, x_zero_point=-128, w_scale=0.00250289f, "
+             "y_scale=0.00218769f, "
              "y_zero_point=13",
              "fc \"quoted\\\" \xc3\xa9\n");
     v = node(ctx, g, "qnn.dequantize", &v, 1, "0.00218769f, 13", "fc");
@@ -137,7 +139,8 @@ static void test_layers(cgc_ctx *ctx)
     str s;
     str_init(&s, &copy->arena);
     ir_print_node(copy, copy->nodes[7], false, &s);
-    CHECK(strchr(s.data, '\n') == NULL && strstr(s.data, "%7 = contrib.epu.dense(%6, meta") != NULL);
+    CHECK(strchr(s.data, '\n') == NULL &&
+          strstr(s.data, "%7 = contrib.epu.dense(%6, meta") != NULL);
     cgc_graph_free(copy);
     free(kept);
 }
@@ -186,36 +189,41 @@ static void test_forms(cgc_ctx *ctx)
                     "  clip(%x, a_min=-inf, a_max=6f, layer=\"relu6\")\n"
                     "}\n");
     /* Per-channel attributes, a bias that is absent. */
-    round_trip(ctx, "def @main(%x: Tensor[(1, 3, 8, 8), int8], output_names=[\"a\"]) {\n"
-                    "  contrib.epu.qlinear_conv2d(%x, meta[relay.Constant][0], padding=[1, 1, 1, 1],\n"
-                    "         channels=8, kernel_size=[3, 3], out_dtype=\"int8\", bias_fusion=False,\n"
-                    "         x_zero_point=-5, x_scale=0.0244795f, w_zero_point=meta[relay.Constant][1],\n"
-                    "         w_scale=meta[relay.Constant][2], y_zero_point=0, y_scale=0.0154259f,\n"
-                    "         clamp_min=-5, layer=\"conv\")\n"
-                    "}\n");
+    round_trip(
+        ctx, "def @main(%x: Tensor[(1, 3, 8, 8), int8], output_names=[\"a\"]) {\n"
+             "  contrib.epu.qlinear_conv2d(%x, meta[relay.Constant][0], padding=[1, 1, 1, 1],\n"
+             "         channels=8, kernel_size=[3, 3], out_dtype=\"int8\", bias_fusion=False,\n"
+             "         x_zero_point=-5, x_scale=0.0244795f, w_zero_point=meta[relay.Constant][1],\n"
+             "         w_scale=meta[relay.Constant][2], y_zero_point=0, y_scale=0.0154259f,\n"
+             "         clamp_min=-5, layer=\"conv\")\n"
+             "}\n");
 }
 
 typedef struct bad_text {
     const char *text, *message;
 } bad_text;
 
-#define MAIN(body) "def @main(%x: Tensor[(1, 3, 8, 8), float32], output_names=[\"o\"]) {\n" body "\n}\n"
+#define MAIN(body)                                                                                 \
+    "def @main(%x: Tensor[(1, 3, 8, 8), float32], output_names=[\"o\"]) {\n" body "\n}\n"
 
 static const bad_text bad_texts[] = {
-    {"", "error[E_FORMAT] line 1, column 1 of the graph text: syntax error; found the end of the text, "
-         "wanted 'def'"},
+    {"",
+     "error[E_FORMAT] line 1, column 1 of the graph text: syntax error; found the end of the text, "
+     "wanted 'def'"},
     {"def @main(%x: Tensor[(1, x), float32]) {}",
-     "error[E_FORMAT] line 1, column 26 of the graph text: syntax error; found 'x', wanted a dimension"},
+     "error[E_FORMAT] line 1, column 26 of the graph text: syntax error; found 'x', wanted a "
+     "dimension"},
     {MAIN("  %0 = nn.rel(%x, layer=\"a.b\");\n  %0"),
-     "error[E_OP] layer 'a.b' (nn.rel): unknown operator 'nn.rel'; found nn.rel, wanted an operator of the list "
+     "error[E_OP] layer 'a.b' (nn.rel): unknown operator 'nn.rel'; found nn.rel, wanted an "
+     "operator of the list "
      "that 'cgc ops' prints\n  cure: use a supported operator; nearest: nn.relu, add, nn.dense\n"
      "  at: line 2, column 8 of the graph text"},
-    {MAIN("  nn.relu(%y)"),
-     "error[E_FORMAT] line 2, column 11 of the graph text: a value that is not there; found '%y', wanted a "
-     "parameter or the result of an earlier line"},
-    {MAIN("  %0 = nn.relu(%0);\n  %0"),
-     "error[E_FORMAT] line 2, column 16 of the graph text: a value that is not there; found '%0', wanted a "
-     "parameter or the result of an earlier line"},
+    {MAIN("  nn.relu(%y)"), "error[E_FORMAT] line 2, column 11 of the graph text: a value that is "
+                            "not there; found '%y', wanted a "
+                            "parameter or the result of an earlier line"},
+    {MAIN("  %0 = nn.relu(%0);\n  %0"), "error[E_FORMAT] line 2, column 16 of the graph text: a "
+                                        "value that is not there; found '%0', wanted a "
+                                        "parameter or the result of an earlier line"},
     {MAIN("  clip(%x, a_min=0f, a_mix=1f, layer=\"act\")"),
      "error[E_ATTR] layer 'act' (clip): unknown attribute 'a_mix'; wanted one of a_min, a_max\n"
      "  at: line 2, column 22 of the graph text"},
@@ -223,15 +231,18 @@ static const bad_text bad_texts[] = {
      "error[E_ATTR] clip: attribute a_min is given twice\n"
      "  at: line 2, column 22 of the graph text"},
     {MAIN("  qnn.quantize(%x, 0f, 3)"),
-     "error[E_ATTR] qnn.quantize: attribute scale (scale of the result) is unusable; found 0, wanted a finite float32 above 0, "
+     "error[E_ATTR] qnn.quantize: attribute scale (scale of the result) is unusable; found 0, "
+     "wanted a finite float32 above 0, "
      "or a float32 constant of one per channel\n"
      "  at: line 2, column 20 of the graph text"},
     {MAIN("  qnn.quantize(%x, 0.5f, 128)"),
-     "error[E_ATTR] qnn.quantize: attribute zero_point (zero point of the result) is unusable; found 128, wanted an integer "
+     "error[E_ATTR] qnn.quantize: attribute zero_point (zero point of the result) is unusable; "
+     "found 128, wanted an integer "
      "from -128 to 127, or an int32 constant of one per channel\n"
      "  at: line 2, column 26 of the graph text"},
     {MAIN("  qnn.quantize(%x, 0.5f)"),
-     "error[E_ATTR] qnn.quantize: attribute zero_point (zero point of the result) is missing; wanted an integer from -128 to "
+     "error[E_ATTR] qnn.quantize: attribute zero_point (zero point of the result) is missing; "
+     "wanted an integer from -128 to "
      "127, or an int32 constant of one per channel\n  at: line 2, column 3 of the graph text"},
     {MAIN("  nn.relu(%x, %x)"),
      "error[E_ARGUMENT] nn.relu: a value that is no operand; wanted at most 1 operands\n"
@@ -239,24 +250,30 @@ static const bad_text bad_texts[] = {
     {MAIN("  nn.relu()"), "error[E_ARGUMENT] nn.relu: operand x is missing\n"
                           "  at: line 2, column 3 of the graph text"},
     {MAIN("  nn.relu(meta[relay.Constant][0])"),
-     "error[E_FORMAT] line 2, column 11 of the graph text: a value that is not there; found 'meta', wanted an "
+     "error[E_FORMAT] line 2, column 11 of the graph text: a value that is not there; found "
+     "'meta', wanted an "
      "index below 0"},
-    {MAIN("  (%x, %x)"), "error[E_FORMAT] output_names does not fit the result; found 2 outputs and 1 names, "
-                         "wanted one name per output, at least one output"},
+    {MAIN("  (%x, %x)"),
+     "error[E_FORMAT] output_names does not fit the result; found 2 outputs and 1 names, "
+     "wanted one name per output, at least one output"},
     {"#[version = \"2\"]\n" MAIN("  %x"),
      "error[E_FORMAT] the graph text has an unknown format version; found 2, wanted \"1\"\n"
      "  cure: read the file with the release that wrote it, or a later one"},
     {"def @main(%x: Tensor[(1), float32], %x: Tensor[(1), float32]) { %x }",
-     "error[E_FORMAT] line 1, column 37 of the graph text: syntax error; found '%x', wanted a name that no other "
+     "error[E_FORMAT] line 1, column 37 of the graph text: syntax error; found '%x', wanted a name "
+     "that no other "
      "parameter has"},
     {"def @main(%x: Tensor[(99999, 99999), float32]) { %x }",
-     "error[E_TYPE] x: a parameter has an unusable shape; found Tensor[(99999, 99999), float32], wanted dimensions "
+     "error[E_TYPE] x: a parameter has an unusable shape; found Tensor[(99999, 99999), float32], "
+     "wanted dimensions "
      "of at least 1, fewer than 2^31 bytes in all\n  at: line 1, column 11 of the graph text"},
     {"def @main(%x: Tensor[(0), float32]) { %x }",
-     "error[E_TYPE] x: a parameter has an unusable shape; found Tensor[(0), float32], wanted dimensions of at least "
+     "error[E_TYPE] x: a parameter has an unusable shape; found Tensor[(0), float32], wanted "
+     "dimensions of at least "
      "1, fewer than 2^31 bytes in all\n  at: line 1, column 11 of the graph text"},
-    {MAIN("  \"abc"), "error[E_FORMAT] line 2, column 3 of the graph text: a string without its end on the same "
-                      "line"},
+    {MAIN("  \"abc"),
+     "error[E_FORMAT] line 2, column 3 of the graph text: a string without its end on the same "
+     "line"},
     {MAIN("  %x $"), "error[E_FORMAT] line 2, column 6 of the graph text: an unexpected character"},
 };
 
@@ -288,13 +305,17 @@ static void test_api_errors(cgc_ctx *ctx)
     cgc_ctx_clear(ctx);
     CHECK(cgc_graph_add_node(g, "nn.relu", (cgc_value[]){-1}, 1, "", "", &v) == CGC_E_ARGUMENT);
     cgc_ctx_clear(ctx);
-    CHECK(cgc_graph_add_node(g, "clip", (cgc_value[]){0}, 1, "a_min=1f,, a_max=2f", "l", &v) == CGC_E_FORMAT);
-    CHECK_STR(message(ctx), "error[E_FORMAT] line 1, column 10 of the attribute text: syntax error; found ',', "
-                            "wanted a value");
+    CHECK(cgc_graph_add_node(g, "clip", (cgc_value[]){0}, 1, "a_min=1f,, a_max=2f", "l", &v) ==
+          CGC_E_FORMAT);
+    CHECK_STR(message(ctx),
+              "error[E_FORMAT] line 1, column 10 of the attribute text: syntax error; found ',', "
+              "wanted a value");
     cgc_ctx_clear(ctx);
-    CHECK(cgc_graph_add_node(g, "qnn.quantize", (cgc_value[]){0}, 1, "input[0], 0", "", &v) == CGC_E_ATTR);
+    CHECK(cgc_graph_add_node(g, "qnn.quantize", (cgc_value[]){0}, 1, "input[0], 0", "", &v) ==
+          CGC_E_ATTR);
     cgc_ctx_clear(ctx);
-    CHECK(cgc_graph_set_outputs(g, (cgc_value[]){0, 0}, (const char *[]){"a", "a"}, 2) == CGC_E_ARGUMENT);
+    CHECK(cgc_graph_set_outputs(g, (cgc_value[]){0, 0}, (const char *[]){"a", "a"}, 2) ==
+          CGC_E_ARGUMENT);
     cgc_ctx_clear(ctx);
     ok(ctx, cgc_graph_print(g, 0, &after));
     CHECK_STR(after, kept);
@@ -320,7 +341,8 @@ static void test_edit(cgc_ctx *ctx)
     ir_remove(g, relu);
     ok(ctx, ir_verify(g));
     CHECK(g->n_nodes == 9 && g->nodes[3] == clip);
-    CHECK(ir_int(clip, "nothing") == 0 && ir_ints(clip, "nothing")[1] == 0 && *ir_string(clip, "a_max") == '\0');
+    CHECK(ir_int(clip, "nothing") == 0 && ir_ints(clip, "nothing")[1] == 0 &&
+          *ir_string(clip, "a_max") == '\0');
     CHECK(ir_float(clip, "a_max") == 6.0f && !ir_bool(clip, "nothing"));
     /* A node after its use is found. */
     g->nodes[3] = g->nodes[4];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_number.c - decimal text to float and back: against the C library's strtof and strtod in the C locale, and
- * against properties (reads back, no shorter text does), over random bit patterns, powers of two and of ten,
- * halfway cases and a locale with a decimal comma.
+ * test_number.c - decimal text to float and back: against the C library's strtof and strtod in the
+ * C locale, and against properties (reads back, no shorter text does), over random bit patterns,
+ * powers of two and of ten, halfway cases and a locale with a decimal comma.
  */
 #include "base/base.h"
 #include "check.h"
@@ -61,7 +61,8 @@ static void check_f32(float v)
     CHECK(parse_f32(text, &back) == strlen(text));
     CHECK(memcmp(&back, &v, sizeof v) == 0);
     CHECK(memcmp(&libc, &v, sizeof v) == 0);
-    /* The C library's correctly rounded text with one digit less must not read back, or ours is not shortest. */
+    /* The C library's correctly rounded text with one digit less must not read back, or ours is
+     * not shortest. */
     char shorter[64];
     int n = digits_of(text);
     if (n > 1) {
@@ -110,14 +111,39 @@ static void test_examples(void)
 static void test_parse(void)
 {
     static const char *const texts[] = {
-        "0", "00012", "1.", ".5", "5e3", "1e0", "1E+2", "123456789012345678901234567890",
-        "16777217", "16777219", "16777217.0000000000000000000000000000000000000000001",
-        "1e-45", "7.006492321624085e-46", "7.006492321624086e-46", "1.1754943e-38", "1.17549429e-38",
-        "3.4028235e38", "3.4028235677973366e38", "3.40282356779733661637539395458142568448e38", "1e39",
-        "1e999999999", "1e-999999999", "2.2250738585072011e-308", "4.9e-324", "2.4703282292062327e-324",
-        "1.7976931348623159e308", "9007199254740993", "9007199254740993.00000000000000000000000000001",
+        "0",
+        "00012",
+        "1.",
+        ".5",
+        "5e3",
+        "1e0",
+        "1E+2",
+        "123456789012345678901234567890",
+        "16777217",
+        "16777219",
+        "16777217.0000000000000000000000000000000000000000001",
+        "1e-45",
+        "7.006492321624085e-46",
+        "7.006492321624086e-46",
+        "1.1754943e-38",
+        "1.17549429e-38",
+        "3.4028235e38",
+        "3.4028235677973366e38",
+        "3.40282356779733661637539395458142568448e38",
+        "1e39",
+        "1e999999999",
+        "1e-999999999",
+        "2.2250738585072011e-308",
+        "4.9e-324",
+        "2.4703282292062327e-324",
+        "1.7976931348623159e308",
+        "9007199254740993",
+        "9007199254740993.00000000000000000000000000001",
         "0.000000000000000000000000000000000000000000000000000000000000000000000000000000001e90",
-        "8.5", "0.1", "0.2", "0.3"};
+        "8.5",
+        "0.1",
+        "0.2",
+        "0.3"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
         check_parse(texts[i]);
     float f;
@@ -128,7 +154,8 @@ static void test_parse(void)
     CHECK(parse_i64("-128,", &i) == 4 && i == -128);
     CHECK(parse_i64("9223372036854775807", &i) == 19 && i == INT64_MAX);
     CHECK(parse_i64("-9223372036854775808", &i) == 20 && i == INT64_MIN);
-    CHECK(parse_i64("9223372036854775808", &i) == 0 && parse_i64("", &i) == 0 && parse_i64("-", &i) == 0);
+    CHECK(parse_i64("9223372036854775808", &i) == 0 && parse_i64("", &i) == 0 &&
+          parse_i64("-", &i) == 0);
 }
 
 /* A text of up to 900 digits around a float32 or float64 halfway point. */
@@ -161,7 +188,8 @@ int main(void)
     test_examples();
     test_parse();
     test_long();
-    for (uint32_t e = 0; e < 255; e++) { /* powers of two and neighbours: the uneven rounding intervals */
+    for (uint32_t e = 0; e < 255;
+         e++) { /* powers of two and neighbours: the uneven rounding intervals */
         check_f32(from_bits(e << 23 | 1));
         check_f32(from_bits((e << 23) + (e == 0)));
         check_f32(from_bits(e << 23 | 0x7fffffu));
