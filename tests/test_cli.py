@@ -167,6 +167,33 @@ def test_prove_names_what_differs(model: pathlib.Path, tmp_path: pathlib.Path) -
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("*(volatile uint32_t *)0x20u = 1u;", "used a bad address"),
+        ("ccl_swait(31u, 1u);", "waits for ever"),
+        ('__asm__ volatile(".word 0");', "used an illegal instruction"),
+    ],
+)
+def test_faults_name_layer_and_place(
+    model: pathlib.Path, tmp_path: pathlib.Path, line: str, words: str
+) -> None:
+    """A program broken by hand: build.sh runs again because a source is newer, the fault has its place."""
+    cgc("compile", model, "-o", tmp_path / "out", "--name", "net")
+    tree = tmp_path / "out" / "net"
+    assert cgc("run", tree, "--random", 3, "--engine", "iss").returncode == 0
+    source = (tree / "net_epu.c").read_text("utf-8")
+    assert source.count("ccl_mark(2);") == 1
+    (tree / "net_epu.c").write_text(source.replace("ccl_mark(2);", f"ccl_mark(2);\n    {line}"), "utf-8")
+    done = cgc("run", tree, "--random", 3, "--engine", "iss")
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert "layer 'net.conv' (contrib.epu.qlinear_conv2d)" in done.stderr
+    assert "(net_epu.c:" in done.stderr
+    assert "error[E_FAULT]" in done.stderr
+
+
+@pytest.mark.slow
 def test_reports(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
     cgc("compile", model, "-o", tmp_path / "out", "--name", "net", "--set", "num_cores=2")
     tree = tmp_path / "out" / "net"

@@ -53,8 +53,9 @@ static cgc_status fault(cgc_program *p, const iss_machine *m, const iss_stop *st
     const run_layer *layer = run_layer_by_id(p, (int32_t)stop->layer);
     arena *a = &p->result;
     diag_info info = {.layer = layer ? layer->name : NULL, .op = layer ? layer->op : NULL};
-    info.found = arena_printf(a, "%s in '%s' (pc 0x%08x)", stop->message ? stop->message : "",
-                              stop->symbol && stop->symbol[0] ? stop->symbol : "?", stop->pc);
+    /* The message holds the place: function, offset, file and line. */
+    info.found = stop->message && stop->message[0] ? stop->message
+                                                   : arena_printf(a, "pc 0x%08x", stop->pc);
     if (stop->reason == ISS_EXIT)
         info.found = arena_printf(a, "exit code %u", stop->code);
     if (stop->reason == ISS_RACE && iss_race_count(m) > 0) {
