@@ -9,3 +9,7 @@ foreach(source IN LISTS UNIT_TESTS)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
 include(cmake/fuzz.cmake)
+
+# What tests/test_iss.py runs guest programs with.
+add_executable(iss_run tests/insns/iss_run.c)
+target_link_libraries(iss_run PRIVATE cgc cgc_flags)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls main and ends the simulation with its result. */
+/* Calls main on the stack that the loader gives and ends the program with its result. */
     .section .text.start, "ax"
     .globl _start
+    .type _start, @function
 _start:
-    lui sp, 0x81000
     call main
     li a7, 93
     ecall

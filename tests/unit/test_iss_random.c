@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * test_iss_random.c - the timing specification of docs/machine.md a second time, cycle by cycle: random programs on
- * random machines must take the same cycles, with the same account of every queue, as the simulator's closed form. Also:
+ * random machines must take the same cycles, with the same account of each queue, as the simulator's closed form. Also:
  * layers add up to the run, the run is never below its roofline, and times never change a value.
  */
 #include "iss_asm.h"
