@@ -165,8 +165,8 @@ static void conv2d_s8_depthwise(const ccl_conv2d_params *p, const int8_t *x, con
     const int32_t taps = g->kh * g->kw;
     const int16_t zp = (int16_t)p->x_zp;
     int16_t wt[CONV2D_S8_DW_TAPS][CONV2D_S8_DW_CHANNELS];
-    for (int32_t t = 0; t < taps; t++)
-        for (int32_t j = 0; j < n; j++)
+    for (int32_t j = 0; j < n; j++)
+        for (int32_t t = 0; t < taps; t++)
             wt[t][j] = (int16_t)(w[(c0 + j) * taps + t] - (p->w_zp ? p->w_zp[c0 + j] : 0));
     for (int32_t i = 0; i < g->oh * g->ow; i++) {
         const int32_t y0 = i / g->ow * g->stride_h - g->pad_top,

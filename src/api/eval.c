@@ -76,16 +76,16 @@ static int32_t count_operands(const ir_node *n, int32_t n_inputs)
     return n_inputs;
 }
 
-static cgc_status make_node(ir_graph *g, const call *c, ir_node **out)
+enum { MAX_OPERANDS = 2 * IR_MAX_INPUTS }; /* the operator's own and those of attributes */
+
+static cgc_status add_operands(ir_graph *g, const call *c, ir_value *values[MAX_OPERANDS])
 {
-    enum { MAX_OPERANDS = 2 * IR_MAX_INPUTS }; /* the operator's own and those of attributes */
-    const op_info *op = op_by_name(c->op ? c->op : "");
     diag_info info = {.op = c->op};
-    if (!op)
-        return op_unknown(g->ctx, c->op ? c->op : "", "");
-    if (c->n_inputs < 0 || c->n_inputs > MAX_OPERANDS || (c->n_inputs && !c->inputs))
-        return check_count(g->ctx, info, "operands", c->n_inputs, (size_t)op->n_inputs);
-    ir_value *values[MAX_OPERANDS];
+    if (c->n_inputs < 0 || c->n_inputs > MAX_OPERANDS || (c->n_inputs && !c->inputs)) {
+        info.found = arena_printf(&g->ctx->arena, "%d", (int)c->n_inputs);
+        info.wanted = arena_printf(&g->ctx->arena, "0..%d, and where they are", MAX_OPERANDS);
+        return diag(g->ctx, CGC_E_ARGUMENT, info, "the number of operands is unusable");
+    }
     for (int32_t i = 0; i < c->n_inputs; i++) {
         ir_type type;
         const char *name = arena_printf(&g->arena, "operand %d", (int)i);
@@ -93,13 +93,15 @@ static cgc_status make_node(ir_graph *g, const call *c, ir_node **out)
         values[i] = ir_add_input(g, name, &type);
         values[i]->data = c->inputs[i].data; /* where per-channel attributes read */
     }
-    ir_node *n = ir_make_node(g, op, values, c->n_inputs, "");
+    return CGC_OK;
+}
+
+static cgc_status finish_node(ir_graph *g, const call *c, ir_node *n)
+{
     TRY(ir_parse_attrs(g, n, c->attrs ? c->attrs : ""));
     n->n_inputs = count_operands(n, c->n_inputs);
     TRY(ir_infer(g, n));
-    TRY(check_count(g->ctx, info, "results", c->n_outputs, (size_t)n->n_results));
-    *out = n;
-    return CGC_OK;
+    return check_count(g->ctx, ir_where(n, NULL), "results", c->n_outputs, (size_t)n->n_results);
 }
 
 static cgc_status evaluate(cgc_ctx *ctx, const call *c, const ir_node *n)
@@ -115,8 +117,14 @@ static cgc_status evaluate(cgc_ctx *ctx, const call *c, const ir_node *n)
 
 static cgc_status call_in(ir_graph *g, const call *c)
 {
-    ir_node *n = NULL;
-    TRY(make_node(g, c, &n));
+    const char *name = c->op ? c->op : "";
+    const op_info *op = op_by_name(name);
+    if (!op)
+        return op_unknown(g->ctx, name, "");
+    ir_value *values[MAX_OPERANDS];
+    TRY(add_operands(g, c, values));
+    ir_node *n = ir_make_node(g, op, values, c->n_inputs, "");
+    TRY(finish_node(g, c, n));
     if (c->run)
         return evaluate(g->ctx, c, n);
     for (int32_t i = 0; c->outputs && i < n->n_results; i++) {

@@ -242,6 +242,9 @@ static void test_types(void)
                        &pooled, 1, &t, 1) == CGC_OK);
     CHECK(t.dims[2] == 3 && t.dims[3] == 3);
     CHECK(cgc_op_infer(ctx, "nn.relu", "", in, 1, &t, 2) == CGC_E_TYPE);
+    CHECK(cgc_op_infer(ctx, "nn.relu", "", NULL, 1, &t, 1) == CGC_E_ARGUMENT);
+    CHECK(cgc_op_infer(ctx, "nn.relu", "", in, 100, &t, 1) == CGC_E_ARGUMENT);
+    CHECK(cgc_op_infer(ctx, "nn.relu", "", in, 0, &t, 1) == CGC_E_ARGUMENT);
 }
 
 static long peak_kib(void)
@@ -269,6 +272,40 @@ static void test_memory(void)
     free(y);
 }
 
+/* Every allocation fails once: each call reports it, and the next one works. A sanitizer finds what leaks. */
+static void test_no_memory(void)
+{
+    static const char text[] =
+        "def @main(%q: Tensor[(1, 2, 6, 6), int8], output_names=[\"out_0\"]) {\n"
+        "  %0 = qnn.dequantize(%q, 0.5f, 3);\n"
+        "  %1 = nn.relu(%0);\n"
+        "  %2 = nn.global_avg_pool2d(%1);\n"
+        "  qnn.quantize(%2, 0.7f, -128, out_dtype=\"int8\")\n"
+        "}\n";
+    int8_t x[72] = {1, 2, 3}, y[72];
+    const cgc_tensor in = tensor(IR_int8, DIMS(1, 2, 6, 6), x);
+    cgc_tensor out = tensor(IR_int8, DIMS(1, 2, 1, 1), y);
+    cgc_tensor pooled = tensor(IR_int8, DIMS(1, 2, 6, 6), y);
+    cgc_graph *g = NULL;
+    CHECK(cgc_graph_parse(ctx, text, NULL, 0, &g) == CGC_OK);
+    for (int what = 0; what < 2; what++) {
+        cgc_status status = CGC_E_NOMEM;
+        size_t n = 1;
+        for (; status != CGC_OK && n < 2000; n++) {
+            cgc_ctx_clear(ctx);
+            ctx->n_allocs = 0;
+            ctx->fail_at = n;
+            status =
+                what ? cgc_graph_interpret(g, &in, 1, &out, 1)
+                     : cgc_op_eval(ctx, "nn.max_pool2d", "pool_size=[1, 1]", &in, 1, &pooled, 1);
+            CHECK(status == CGC_OK || status == CGC_E_NOMEM);
+        }
+        CHECK(n > 10 && n < 2000);
+        ctx->fail_at = 0;
+    }
+    cgc_graph_free(g);
+}
+
 int main(void)
 {
     ctx = cgc_ctx_new();
@@ -277,6 +314,7 @@ int main(void)
     test_faults();
     test_types();
     test_memory();
+    test_no_memory();
     cgc_ctx_free(ctx);
     return check_done();
 }
