@@ -169,9 +169,12 @@ def big_part() -> int:
     x = {"x": images[:1].numpy()}
     wanted = run_module(model, images[:1])
     simulated = step("simulating one image", lambda: module.run(x, "iss")["out_0"])
+    report = module.report.json["total"]
+    source = Path(module.source_path)
+    (source / "simulated.txt").write_text(module.report.text)
+    (source / "simulated.csv").write_text(module.report.csv)
     differing = count_differing(wanted, simulated) + count_differing(wanted, module.run(x, "host")["out_0"])
 
-    report = module.report.json
     hw = HWConfig.preset(HARDWARE)
     say()
     say(
@@ -190,12 +193,9 @@ def big_part() -> int:
         say(f"  {name}, one thread: {time_ms:.2f} ms")
     say(f"differing bytes: {differing}")
     say()
-    source = Path(module.source_path)
     say(f"C program:      {source / 'resnet18_224_epu.c'}")
     say(f"                {source / 'resnet18_224_host.c'}")
     say(f"compile report: {source / 'report.txt'}")
-    (source / "simulated.txt").write_text(module.report.text)
-    (source / "simulated.csv").write_text(module.report.csv)
     say(f"per layer:      {source / 'simulated.txt'} (and .csv)")
     return differing
 

@@ -119,7 +119,7 @@ def test_every_engine_and_the_report(tmp_path, rng):
     for engine in ("host", "host:ref", "epu_host", "iss", "iss:race"):
         assert module.run(x, engine)["out_0"].tobytes() == wanted.tobytes(), engine
     assert "fc" in module.report.text
-    assert module.report.json["cycles"] > 0
+    assert module.report.json["total"]["cycles"] > 0
     assert module.report.csv.count("\n") > 1
     assert "fc" in module.report.compile
     again = opencgc.ChimeraModule.open(module.source_path)
