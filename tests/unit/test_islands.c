@@ -105,10 +105,31 @@ static ir_value *requantize(ir_graph *g, ir_value *x)
                   tied ? zero_point : random_int(-128, 127));
 }
 
+/* quantize, a 1x1 convolution, dequantize: a producer that clamps can move into. */
+static ir_value *convolution(ir_graph *g, ir_value *x)
+{
+    const int channels = (int)x->type.dims[1];
+    const ir_type type = {.dtype = IR_int8, .rank = 4, .dims = {channels, channels, 1, 1}};
+    const float scale = random_scale(), y_scale = random_scale();
+    const int64_t kernel[2] = {1, 1};
+    ir_value *weight = ir_add_constant(g, &type, random_bytes(channels * channels, false));
+    ir_node *n = make(g, OP_qlinear_conv2d, affine(g, OP_quantize, x, scale, -7), weight);
+    ir_set_int(n, "channels", channels);
+    ir_set_ints(g, n, "kernel_size", kernel, 2);
+    ir_set_float(n, "x_scale", scale);
+    ir_set_int(n, "x_zero_point", -7);
+    ir_set_float(n, "w_scale", 0.01f);
+    ir_set_int(n, "w_zero_point", 0);
+    ir_set_float(n, "y_scale", y_scale);
+    ir_set_int(n, "y_zero_point", 5);
+    free_all();
+    return affine(g, OP_dequantize, append(g, n), y_scale, 5);
+}
+
 static ir_value *random_op(pool *p)
 {
     ir_value *x = p->v[random_int(p->n > 3 ? p->n - 3 : 0, p->n - 1)], *y;
-    switch (random_int(0, 9)) {
+    switch (random_int(0, 10)) {
     case 0:
     case 1:
         return append(p->g, make(p->g, OP_relu, x, NULL));
@@ -126,6 +147,8 @@ static ir_value *random_op(pool *p)
         return append(p->g, make(p->g, OP_relu, x, NULL));
     case 7:
         return add_scalar(p->g, x);
+    case 8:
+        return convolution(p->g, x);
     default:
         return requantize(p->g, x);
     }
@@ -229,7 +252,7 @@ static void check_same(ir_graph *lowered, ir_graph *wanted, int seed)
 
 static void test_random(void)
 {
-    int tables = 0, sums = 0, pools = 0;
+    int tables = 0, sums = 0, pools = 0, clamps = 0;
     for (int seed = 0; seed < 3000 && !check_failures; seed++) {
         ir_graph *g = random_graph(), *lowered = ir_clone(g);
         CHECK(ir_verify(g) == CGC_OK);
@@ -237,16 +260,20 @@ static void test_random(void)
         check_same(lowered, g, seed);
         tables += count_ops(lowered, OP_table);
         sums += count_ops(lowered, OP_qnn_add);
-        for (size_t i = 0; i < lowered->n_nodes; i++)
+        for (size_t i = 0; i < lowered->n_nodes; i++) {
+            clamps += op_is(lowered->nodes[i], OP_qlinear_conv2d) &&
+                      ir_int(lowered->nodes[i], "clamp_min") > -128;
             pools += op_is(lowered->nodes[i], OP_max_pool2d) &&
                      lowered->nodes[i]->results[0]->type.dtype == IR_int8;
+        }
         ir_graph_free(lowered);
         ir_graph_free(g);
         arena_reset(&ctx.arena);
         ctx.notes = NULL;
         ctx.n_notes = ctx.cap_notes = 0;
     }
-    CHECK(tables > 1000 && sums > 300 && pools > 300); /* the test reaches what it tests */
+    CHECK(tables > 1000 && sums > 300 && pools > 300 &&
+          clamps > 100); /* the test reaches what it tests */
 }
 
 /* ---- averages ---- */
