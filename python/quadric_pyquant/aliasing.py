@@ -11,7 +11,7 @@ from typing import Any
 from torch import fx, nn
 from torch.nn.modules.dropout import _DropoutNd
 
-from quadric_pyquant.nodes import is_sum, operator_name
+from quadric_pyquant.nodes import operator_name
 from quadric_pyquant.tracing import is_torch_layer, trace_alone
 
 _FRESH = frozenset(
@@ -41,27 +41,27 @@ class Aliases:
     def may_become_pure(self, node: fx.Node) -> bool:
         """Return whether only users of the name `node.args[0]` can see what an in-place sum changes."""
         changed: Any = node.args[0]
-        aliases, after = self.of(changed), nodes_after(node)
+        aliases, after = self.of(changed, node), nodes_after(node)
         if any(alias.op in ("placeholder", "get_attr") for alias in aliases):
             return False
         return not any(user in after for alias in aliases if alias is not changed for user in alias.users)
 
-    def of(self, node: fx.Node) -> set[fx.Node]:
-        """Return the nodes that may be the same memory as a node, itself included."""
+    def of(self, node: fx.Node, but: fx.Node | None = None) -> set[fx.Node]:
+        """Return the nodes that may be the same memory as a node, itself included; none through `but`."""
         found, todo = {node}, [node]
         while todo:
             current = todo.pop()
             near = [] if self._is_fresh(current) else list(current.all_input_nodes)
             near += [user for user in current.users if not self._is_fresh(user)]
             for other in near:
-                if other not in found:
+                if other not in found and other is not but:
                     found.add(other)
                     todo.append(other)
         return found
 
     def _is_fresh(self, node: fx.Node) -> bool:
-        """Return whether a node's value is new memory (an in-place sum's is looked at where it stands)."""
-        if node.op == "output" or (is_sum(node) and node.op == "call_function"):
+        """Return whether a node's value is new memory."""
+        if node.op == "output":
             return True
         if node.op == "call_module":
             return makes_memory(self.root.get_submodule(str(node.target)))

@@ -45,7 +45,10 @@ def run_calibration(
     layers = quantized_layers(model)
     if num_batches is not None and num_batches <= 0:
         raise ArgumentError(
-            "num_batches is unusable", setting="num_batches", found=num_batches, wanted="at least 1"
+            "num_batches is unusable",
+            setting="num_batches",
+            found=num_batches,
+            wanted="at least 1, or None for all batches",
         )
     if isinstance(loader, torch.Tensor):
         raise ArgumentError(

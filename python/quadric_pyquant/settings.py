@@ -33,7 +33,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """Return the known words nearest to a wrong one, as text."""
     known = sorted(known)
     close = difflib.get_close_matches(word, known, n=3, cutoff=0.5)
-    return ", ".join(close or known[:8]) or "none"
+    return ", ".join(sorted(close) or known[:8]) or "none"
 
 
 def new_config(layer_names: Iterable[str]) -> dict[str, Any]:

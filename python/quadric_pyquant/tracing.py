@@ -8,6 +8,7 @@ own class whose forward is the printed graph. Such a module can be copied and pi
 from __future__ import annotations
 
 import importlib
+import operator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,44 @@ if TYPE_CHECKING:
 _SUBCLASSES: dict[tuple[type, str], type] = {}
 
 
+class _InPlaceProxy(fx.Proxy):
+    """A traced value on which x += y stays in place: fx alone would trace x = x + y."""
+
+
+def _in_place(function: Callable[..., Any]) -> Callable[[fx.Proxy, Any], fx.Proxy]:
+    def method(self: fx.Proxy, other: Any) -> fx.Proxy:
+        made: fx.Proxy = self.tracer.create_proxy("call_function", function, (self, other), {})
+        return made
+
+    return method
+
+
+for _name in (
+    "iadd",
+    "isub",
+    "imul",
+    "itruediv",
+    "ifloordiv",
+    "imod",
+    "ipow",
+    "iand",
+    "ior",
+    "ixor",
+    "imatmul",
+):
+    setattr(_InPlaceProxy, f"__{_name}__", _in_place(getattr(operator, _name)))
+
+
 class PartTracer(fx.Tracer):
     """Traces one module; is_leaf decides which modules inside stay whole."""
 
     def __init__(self, is_leaf: Callable[[nn.Module], bool]) -> None:
         super().__init__()
         self._is_leaf = is_leaf
+
+    def proxy(self, node: fx.Node) -> fx.Proxy:
+        """Return the value that stands for a node."""
+        return _InPlaceProxy(node, self)
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:  # noqa: ARG002 - fx's signature
         """Return whether a module stays one node."""
