@@ -218,7 +218,7 @@ static cgc_status check_keys(reader *r, const json *object)
     return CGC_OK;
 }
 
-static cgc_status read_value(reader *r, int depth, json **out);
+static cgc_status read_value(reader *r, int depth, json *v);
 
 /* "key": in front of an object's value. */
 static cgc_status read_key(reader *r, const char **out_key)
@@ -248,9 +248,9 @@ static cgc_status read_children(reader *r, int depth, json *parent)
         skip_space(r);
         if (parent->kind == JSON_OBJECT)
             TRY(read_key(r, &key));
-        json *child;
-        TRY(read_value(r, depth + 1, &child));
+        json *child = arena_alloc(r->a, sizeof *child);
         child->key = key;
+        TRY(read_value(r, depth + 1, child));
         *link = child;
         link = &child->next;
         parent->count++;
@@ -265,15 +265,13 @@ static cgc_status read_children(reader *r, int depth, json *parent)
     return parent->kind == JSON_OBJECT ? check_keys(r, parent) : CGC_OK;
 }
 
-static cgc_status read_value(reader *r, int depth, json **out)
+static cgc_status read_value(reader *r, int depth, json *v)
 {
     if (depth > MAX_DEPTH)
         return fail_at(r, CGC_E_LIMIT, "values nest too deep");
     if (++r->nodes > MAX_NODES)
         return fail_at(r, CGC_E_LIMIT, "too many values");
     skip_space(r);
-    json *v = arena_alloc(r->a, sizeof *v);
-    *out = v;
     switch (*r->at) {
     case '{':
         v->kind = JSON_OBJECT;
@@ -307,7 +305,8 @@ cgc_status json_parse(cgc_ctx *ctx, arena *a, const char *text, size_t bytes, js
 {
     char *copy = arena_strndup(a, text, bytes); /* the NUL behind it ends every scan */
     reader r = {.ctx = ctx, .a = a, .start = copy, .at = copy, .end = copy + bytes};
-    TRY(read_value(&r, 0, out));
+    *out = arena_alloc(a, sizeof **out);
+    TRY(read_value(&r, 0, *out));
     skip_space(&r);
     return r.at == r.end ? CGC_OK : bad(&r, "unexpected text behind the value");
 }

@@ -52,7 +52,7 @@ static void big_mul_pow10(big *b, int32_t e)
 static void big_shift_left(big *b, int32_t bits)
 {
     int32_t words = bits / 32, rest = bits % 32;
-    if (b->n == 0 || bits <= 0)
+    if (b->n == 0 || bits <= 0 || b->n + words >= BIG_WORDS) /* the last never: see BIG_WORDS */
         return;
     for (int32_t i = b->n - 1; i >= 0; i--)
         b->w[i + words] = b->w[i];
@@ -89,7 +89,7 @@ static void big_subtract(big *a, const big *b)
         a->w[i] = (uint32_t)d;
         borrow = d < 0 ? -1 : 0;
     }
-    while (a->n && a->w[a->n - 1] == 0)
+    while (a->n > 0 && a->w[a->n - 1] == 0)
         a->n--;
 }
 

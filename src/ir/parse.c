@@ -337,7 +337,7 @@ static cgc_status parse_call(parser *p, ir_node **out)
 /* %3 = call; with %3 already taken. */
 static cgc_status parse_assignment(parser *p, const ir_arg *target)
 {
-    ir_node *n;
+    ir_node *n = NULL;
     int32_t last = p->g->n_nodes ? p->g->nodes[p->g->n_nodes - 1]->id : -1;
     if (target->kind != IR_LIT_VALUE_ID || target->result >= 0 || target->i <= last)
         return ir_lex_fail(&p->lx, "numbers that grow from line to line before '='");
@@ -346,7 +346,7 @@ static cgc_status parse_assignment(parser *p, const ir_arg *target)
     TRY(ir_lex_expect(&p->lx, '='));
     TRY(parse_call(p, &n));
     ir_append(p->g, n);
-    n->id = (int32_t)target->i;
+    n->id = (int32_t)target->i; /* NOLINT(clang-analyzer-core.NullDereference): OK sets n */
     return ir_lex_expect(&p->lx, ';');
 }
 
@@ -377,8 +377,9 @@ static cgc_status parse_body(parser *p, ir_value **outputs, size_t *n)
         if (ir_lex_is(lx, '('))
             return parse_tuple(p, outputs, n);
         if (lx->tok.kind == IR_TOK_NAME && strcmp(lx->tok.text, "meta") != 0) {
-            ir_node *node;
+            ir_node *node = NULL;
             TRY(parse_call(p, &node));
+            /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): OK sets node */
             if (node->n_results != 1)
                 return ir_lex_fail(lx, "a name for each result: %n = ...; (%n.0, %n.1)");
             ir_append(p->g, node);

@@ -202,7 +202,7 @@ static bool convert(arena *a, const op_attr *row, const ir_arg *arg, ir_attr *ou
     out->kind = IR_ATTR_INTS;
     if (arg->kind == IR_LIT_INTS) {
         int64_t *ints = arena_array(a, (size_t)arg->n_ints, sizeof *ints);
-        if (arg->n_ints)
+        if (arg->ints && arg->n_ints)
             memcpy(ints, arg->ints, (size_t)arg->n_ints * sizeof *ints);
         out->ints = ints;
         out->n_ints = arg->n_ints;

@@ -158,7 +158,8 @@ static json *read_json(cgc_ctx *ctx, arena *a, const char *text)
     return json_parse(ctx, a, text, strlen(text), &v) == CGC_OK ? v : NULL;
 }
 
-/* clang-format off: one text a line would be a page */
+/* One text a line would be a page. */
+/* clang-format off */
 static const char *const bad_json[] = {
     "", " ", "{", "[1,]", "{\"a\":1,}", "{a:1}", "01", "1.", "-", "+1", ".5", "1e", "nul",
     "truex", "\"a", "\"\\q\"", "\"\\u12\"", "\"\\ud800\"", "\"\\ud800\\u0041\"", "\"\\udc00\"",
