@@ -96,11 +96,13 @@ const char *epu_plan_planes(plan *p, plan_step *s, epu_step *e)
     if (f->planes > 1 && float_side(s)->layout == PLAN_NHWC)
         return "changes the layout of a float32 tensor that is NHWC";
     f->staged = float_side(s)->space != PLAN_ARENA;
-    const int64_t pes = hw_pes(hw), most = (hw->lrm_size - 8) / 10;
+    const int64_t pes = hw_pes(hw), budget = epu_min(STAGE_BYTES, hw->ocm_size / 16);
+    const int64_t most_lrm = (hw->lrm_size - 8) / 10, most_ocm = budget / (4 * epu_min(pes, f->pixels));
+    const int64_t most = f->staged ? epu_max(1, epu_min(most_lrm, most_ocm)) : most_lrm;
     f->slices = (int32_t)epu_ceil(f->planes, most);
     f->slice = (int32_t)epu_ceil(f->planes, f->slices);
     f->slices = (int32_t)epu_ceil(f->planes, f->slice);
-    const int64_t wanted = epu_max(1, epu_min(STAGE_BYTES, hw->ocm_size / 16) / (4 * pes * f->slice));
+    const int64_t wanted = epu_max(1, budget / (4 * pes * f->slice));
     f->stage = f->staged ? epu_min(wanted * pes, f->pixels) : (int32_t)f->pixels;
     f->stages = (int32_t)epu_ceil(f->pixels, f->stage);
     f->lrm_f32 = 0;

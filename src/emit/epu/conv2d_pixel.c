@@ -183,9 +183,13 @@ static void put_set(epu_emit *e, const epu_conv *c, const epu_step *d)
         epu_line(e, "const uint32_t piece = %du;", d->first_piece);
     epu_line(e, "const uint32_t w = pieces[piece].ocm%s;",
              n > 1 ? arena_printf(e->a, " + set %% %du * %lldu", n, (long long)c->set_bytes) : "");
-    if (n > 1)
-        epu_line(e, "if (set %% %du == 0)", n);
-    epu_line(e, "%sccl_wait(CCL_ARR, E_WEIGHTS, piece + 1u);", n > 1 ? "    " : "");
+    const bool often = n > 1 && c->sets > 1;
+    if (often)
+        epu_begin(e, "if (set %% %du == 0)", n);
+    epu_line(e, "weights_ahead(s, %du + unit * %du);", d->first_tick + 1, d->ticks);
+    epu_line(e, "ccl_wait(CCL_ARR, E_WEIGHTS, piece + 1u);");
+    if (often)
+        epu_end(e);
     epu_put_channels_of(e, c, "channels");
 }
 

@@ -242,10 +242,10 @@ void epu_put_end(epu_emit *e, const plan_step *s, const epu_posts *posts)
     put_posts(e, "ready", posts->ready);
     put_posts(e, "stored", posts->stored);
     if (d->stage_out) {
-        epu_line(e, "static const ccl_dma result = {.dst = %s, .src = %s, .n0 = %lldu, .n1 = 1, .n2 = 1};",
+        epu_line(e, "static const ccl_dma to_ddr = {.dst = %s, .src = %s, .n0 = %lldu, .n1 = 1, .n2 = 1};",
                  epu_address(e, s->output), epu_address(e, d->stage_out), (long long)s->output->bytes);
         epu_line(e, "ccl_wait(CCL_DMO, E_STORED, s->stored);");
-        epu_line(e, "ccl_dmo(&result);");
+        epu_line(e, "ccl_dmo(&to_ddr);");
         epu_line(e, "ccl_post(CCL_DMO, E_WRITTEN);");
         epu_line(e, "ccl_wait(CCL_AST, E_WRITTEN, ++s->written);");
     }
