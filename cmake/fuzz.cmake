@@ -13,7 +13,7 @@ foreach(source IN LISTS FUZZ_TARGETS)
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
   if(CGC_FUZZ)
     # The library is compiled once more, into the program, so that its branches are counted.
-    add_executable(${name} ${source} ${BASE_SRC} ${IR_SRC} ${OP_SRC} ${OP_UTIL_SRC} ${KERNEL_SRC} src/api/ctx.c)
+    add_executable(${name} ${source} ${BASE_SRC} ${IR_SRC} ${OP_SRC} ${OP_UTIL_SRC} ${KERNEL_SRC} ${ISS_SRC} src/api/ctx.c)
     target_link_libraries(${name} PRIVATE cgc_flags)
     target_include_directories(${name} PRIVATE fuzz)
     target_compile_options(${name} PRIVATE -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)

@@ -48,11 +48,12 @@ enum {
 };
 
 typedef struct iss_stats {
-    uint64_t cycles;              /* whole run, or of one layer: from its first mark to the next mark's completion */
+    uint64_t cycles;              /* whole run, or of one layer: growth of the completion of all queues but DMI */
     uint64_t instructions;        /* scalar */
     uint64_t macs;                /* useful slots are the program's affair: these are lanes*no*k*M as issued */
     uint64_t busy[6];
     uint64_t stall[6][5];
+    uint64_t dmi_wait[5];         /* part of a queue's stalls WAIT that was for events of DMI: data on its way in */
     uint64_t ops[6];
     uint64_t ddr_read_bytes, ddr_write_bytes; /* as transferred, whole bursts */
     uint64_t ocm_peak_bytes, lrm_peak_bytes;  /* highest offset touched + 1 */
@@ -61,7 +62,7 @@ typedef struct iss_stats {
 /* hw is copied. NULL on failure (ctx has the error). */
 iss_machine *iss_new(cgc_ctx *ctx, const cgc_hw *hw);
 void iss_free(iss_machine *m);
-/* Loads PT_LOAD segments; CGC_E_FORMAT or CGC_E_LIMIT for a malformed or unsuitable file. */
+/* Once per machine. Loads PT_LOAD segments; CGC_E_FORMAT or CGC_E_LIMIT for a malformed or unsuitable file. */
 cgc_status iss_load_elf(iss_machine *m, const void *data, size_t bytes);
 cgc_status iss_write(iss_machine *m, uint32_t address, const void *data, size_t bytes);
 cgc_status iss_read(const iss_machine *m, uint32_t address, void *data, size_t bytes);
@@ -70,6 +71,8 @@ void iss_set_race_detector(iss_machine *m, int on, int stop_at_first);
 /* Called at each mark and at the end with the layer that has just ended, after all its effects. */
 typedef void (*iss_mark_fn)(void *ud, iss_machine *m, uint32_t ended_layer);
 void iss_set_mark_hook(iss_machine *m, iss_mark_fn fn, void *ud);
+/* max_instructions of this call, looked at on taken branches; 0: no limit. After ISS_LIMIT a further call goes on;
+ * after any other stop it gives the same stop again. */
 cgc_status iss_run(iss_machine *m, uint64_t max_instructions, iss_stop *out_stop);
 void iss_get_stats(const iss_machine *m, iss_stats *out_total);
 int32_t iss_layer_count(const iss_machine *m);            /* highest mark + 1 */

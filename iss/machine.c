@@ -149,10 +149,10 @@ static cgc_status check_range(iss_machine *m, uint32_t address, size_t bytes, ui
 cgc_status iss_write(iss_machine *m, uint32_t address, const void *data, size_t bytes)
 {
     CGC_ENTER(m->ctx, CGC_E_NOMEM);
-    uint8_t *p;
+    uint8_t *p = NULL;
     cgc_status s = check_range(m, address, bytes, &p);
     CGC_LEAVE(m->ctx);
-    if (s == CGC_OK && bytes)
+    if (s == CGC_OK && p && bytes)
         memcpy(p, data, bytes);
     return s;
 }
@@ -160,11 +160,11 @@ cgc_status iss_write(iss_machine *m, uint32_t address, const void *data, size_t 
 cgc_status iss_read(const iss_machine *m, uint32_t address, void *data, size_t bytes)
 {
     CGC_ENTER(m->ctx, CGC_E_NOMEM);
-    uint8_t *p;
+    uint8_t *p = NULL;
     /* DDR may grow to show zeros there; nothing that the program sees changes. */
     cgc_status s = check_range((iss_machine *)(uintptr_t)m, address, bytes, &p);
     CGC_LEAVE(m->ctx);
-    if (s == CGC_OK && bytes)
+    if (s == CGC_OK && p && bytes)
         memcpy(data, p, bytes);
     return s;
 }
