@@ -60,6 +60,7 @@ def quantized(model: nn.Module, batches: list, layers: dict | None = None, **def
 
 
 def sqnr_db(reference: torch.Tensor, value: torch.Tensor) -> float:
+    reference, value = reference.detach(), value.detach()
     error = float(((reference - value).double() ** 2).sum())
     return 200.0 if error == 0 else 10 * float(np.log10(float((reference.double() ** 2).sum()) / error))
 

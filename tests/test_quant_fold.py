@@ -192,6 +192,29 @@ def test_parts_of_an_untraceable_model_fold():
     assert "'bn': no traced part of the model calls it (Branching: TraceError" in notes[0]
 
 
+class Looping(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(3), nn.Sequential(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3))])
+
+    def forward(self, x):
+        while x.abs().max() > 1:
+            for block in self.blocks:
+                x = block(x) / 10
+        return x
+
+
+def test_parts_in_a_module_list_and_in_a_wrapper_fold():
+    x = images(1, 3, 6, 6, count=1)[0]
+    assert fold(shake_batchnorm(Looping()), x) == (3, [])
+    assert fold(shake_batchnorm(nn.DataParallel(SmallResNet())), x) == (6, [])
+
+
+def test_two_batchnorms_in_a_row_fold_into_one_layer():
+    model = shake_batchnorm(nn.Sequential(nn.Conv2d(2, 2, 3), nn.BatchNorm2d(2), nn.BatchNorm2d(2)))
+    assert fold(model, *images(1, 2, 5, 5, count=1)) == (2, [])
+
+
 def test_training_mode_is_refused():
     model = nn.Sequential(nn.Conv2d(2, 2, 1), nn.BatchNorm2d(2))
     model.eval()[1].train()

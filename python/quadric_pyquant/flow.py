@@ -140,6 +140,8 @@ class Recorder(TorchDispatchMode):
         results = [leaf for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor)]
         inputs = [self._value(tensor) for tensor in tensors]
         kind = _KIND_OF.get(name.rstrip("_") if schema.is_mutable else name, OPAQUE)
+        if name == "aten::constant_pad_nd" and not any((*args[2:], *kwargs.values())):
+            kind = MOVE  # a border of zeros: 0 has a code in every scale
         if len(inputs) != 1:
             kind = OPAQUE
         if schema.is_mutable:

@@ -86,7 +86,7 @@ class _Dataflow:
                 whole.add(module)
                 flow.untraced = flow.untraced or f"{type(module).__name__}: {reason}"
         for part in _parts(model, whole):
-            graph, reason = trace(part, lambda m: m in whole or _is_leaf(m))
+            graph, reason = trace(part, lambda m: _stays_whole(m, whole))
             if graph is None:
                 flow.untraced = flow.untraced or reason
                 continue
@@ -109,9 +109,13 @@ def _parts(model: nn.Module, whole: set[nn.Module]) -> Iterator[nn.Module]:
         if module in seen:
             continue
         seen.add(module)
-        if module not in whole and not _is_leaf(module):
+        if not _stays_whole(module, whole):
             yield module
-        todo += [child for inner in module.modules() if inner in whole for child in inner.children()]
+        todo += [c for inner in module.modules() if _stays_whole(inner, whole) for c in inner.children()]
+
+
+def _stays_whole(module: nn.Module, whole: set[nn.Module]) -> bool:
+    return module in whole or _is_leaf(module)
 
 
 def _find_layer(norm: Any, flow: _Dataflow, names: dict[nn.Module, str]) -> tuple[Any, str]:

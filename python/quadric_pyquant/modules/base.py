@@ -214,4 +214,6 @@ class QuantModule(nn.Module):
 
     def extra_repr(self) -> str:
         """Describe the layer in print(model)."""
-        return f"layer_name={self.layer_name!r}, stage={self.stage}"
+        weight = getattr(self, "weight", None)
+        shape = "" if weight is None else f", weight={tuple(weight.shape)}"
+        return f"{self.layer_name!r}{shape}, stage={self.stage}"
