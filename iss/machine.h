@@ -89,12 +89,15 @@ struct iss_machine {
     uint64_t completed_at_mark, ocm_peak, lrm_peak;
     iss_mark_fn mark_fn;
     void *mark_ud;
-    struct race *race; /* NULL: off */
+    bool out_of_memory; /* the run cannot go on */
+    struct race *race;  /* NULL: off */
 };
 
 /* machine.c */
 /* Records the first fault; text may be NULL. Always returns false. */
 bool iss_fault(iss_machine *m, iss_reason reason, uint32_t pc, uint32_t address, const char *text);
+/* Ends the run for good; ISS_LIMIT is its reason. Always returns false. */
+bool iss_no_memory(iss_machine *m, uint32_t pc, const char *text);
 /* bytes behind a guest address (RAM, OCM, DDR), NULL if not all of them lie in one memory. */
 uint8_t *iss_memory(iss_machine *m, uint32_t address, uint32_t bytes);
 
@@ -134,6 +137,7 @@ void time_wait(iss_machine *m, uint32_t queue, uint32_t event, uint32_t count);
 void time_scalar_wait(iss_machine *m, uint64_t until);
 uint64_t time_event(const iss_machine *m, uint32_t event, uint32_t count);
 uint64_t time_completed(const iss_machine *m);
+uint64_t time_completed_but(const iss_machine *m, uint32_t queue);
 
 /* stats.c */
 bool stats_end_layer(iss_machine *m, uint32_t layer); /* false: out of memory */

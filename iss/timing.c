@@ -93,6 +93,8 @@ void time_wait(iss_machine *m, uint32_t queue, uint32_t event, uint32_t count)
     iss_queue *q = &t->queues[queue];
     const uint64_t met = time_event(m, event, count);
     uint64_t start = stall_until(m, queue, ISS_STALL_IDLE, q->end, t->now);
+    if (met > start && m->array.posters[event] == CCL_DMI + 1)
+        m->total.dmi_wait[queue] += met - start;
     start = stall_until(m, queue, ISS_STALL_WAIT, start, met);
     q->ready = later(q->ready, met);
     complete(m, queue, start, 1);
@@ -104,10 +106,15 @@ void time_scalar_wait(iss_machine *m, uint64_t until)
     m->time.now = stall_until(m, ISS_Q_SCALAR, ISS_STALL_WAIT, m->time.now + 1, until);
 }
 
-uint64_t time_completed(const iss_machine *m)
+uint64_t time_completed_but(const iss_machine *m, uint32_t queue)
 {
     uint64_t t = m->time.now;
-    for (int q = 0; q < CCL_QUEUES; q++)
-        t = later(t, m->time.queues[q].end);
+    for (uint32_t q = 0; q < CCL_QUEUES; q++)
+        t = q == queue ? t : later(t, m->time.queues[q].end);
     return t;
+}
+
+uint64_t time_completed(const iss_machine *m)
+{
+    return time_completed_but(m, CCL_QUEUES);
 }

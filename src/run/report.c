@@ -4,8 +4,10 @@
  * stalls come from the simulator; useful multiply-accumulates, mappings and reasons from the manifest; the rest
  * is arithmetic:
  *   mac_utilization = macs / (cycles * PEs * macs_per_pe)
- *   roofline_cycles = max(macs / (PEs * macs_per_pe), DDR bytes / ddr_bytes_per_cycle), rounded up
- *   bound           = which of compute, ddr, array-port, scalar was busy longest
+ *   roofline_cycles = max(macs / (PEs * macs_per_pe), DDR bytes / ddr_bytes_per_cycle), rounded up; of a layer only the
+ *                     bytes that it writes, as what it asks DDR for may serve a later one
+ *   bound           = ddr for a layer that waited for data from DDR in more than a tenth of its cycles, else which of
+ *                     compute, ddr (of a layer: writing), array-port, scalar was busy longest
  */
 #include "run/run.h"
 
@@ -29,15 +31,17 @@ static uint64_t divide_up(uint64_t a, uint64_t b)
     return b ? (a + b - 1) / b : 0;
 }
 
-static const char *find_bound(const cgc_hw *hw, const iss_stats *s)
+/* What DMI moves while a layer runs may be for a later one, so a layer counts what it waited for instead. */
+static const char *find_bound(const iss_stats *s, bool whole)
 {
     static const char *const words[] = {"compute", "ddr", "array-port", "scalar"};
-    uint64_t transfer =
-        divide_up(s->ddr_read_bytes + s->ddr_write_bytes, (uint64_t)hw->ddr_bytes_per_cycle);
-    uint64_t moving = s->busy[ISS_Q_DMI] + s->busy[ISS_Q_DMO];
-    const uint64_t busy[] = {s->busy[ISS_Q_ARR], moving > transfer ? moving : transfer,
+    const uint64_t busy[] = {s->busy[ISS_Q_ARR],
+                             s->busy[ISS_Q_DMO] + (whole ? s->busy[ISS_Q_DMI] : 0),
                              s->busy[ISS_Q_ALD] + s->busy[ISS_Q_AST], s->busy[ISS_Q_SCALAR]};
     int most = 0;
+    for (int q = 0; q < ISS_Q_SCALAR && !whole; q++)
+        if (s->dmi_wait[q] > s->cycles / 10)
+            return words[1];
     for (int i = 1; i < 4; i++)
         most = busy[i] > busy[most] ? i : most;
     return busy[most] ? words[most] : "-";
@@ -47,11 +51,11 @@ static void finish_row(const cgc_hw *hw, row *r)
 {
     uint64_t peak = (uint64_t)hw_pes(hw) * (uint64_t)hw->macs_per_pe;
     uint64_t compute = divide_up(r->macs, peak);
-    uint64_t ddr =
-        divide_up(r->s->ddr_read_bytes + r->s->ddr_write_bytes, (uint64_t)hw->ddr_bytes_per_cycle);
+    uint64_t moved = r->s->ddr_write_bytes + (r->id < 0 ? r->s->ddr_read_bytes : 0);
+    uint64_t ddr = divide_up(moved, (uint64_t)hw->ddr_bytes_per_cycle);
     r->roofline = compute > ddr ? compute : ddr;
     r->utilization = r->s->cycles ? (double)r->macs / ((double)r->s->cycles * (double)peak) : 0;
-    r->bound = find_bound(hw, r->s);
+    r->bound = find_bound(r->s, r->id < 0);
 }
 
 static row layer_row(const cgc_program *p, int32_t i)
@@ -75,7 +79,8 @@ static row layer_row(const cgc_program *p, int32_t i)
 
 static row total_row(const cgc_program *p)
 {
-    row r = {.name = "total",
+    row r = {.id = -1,
+             .name = "total",
              .op = "",
              .mapping = "",
              .unit = "",
@@ -217,8 +222,7 @@ static void report_csv(const cgc_program *p, str *s)
         const row r = layer_row(p, i);
         put_csv_row(s, &r);
     }
-    row total = total_row(p);
-    total.id = -1;
+    const row total = total_row(p);
     put_csv_row(s, &total);
 }
 
@@ -266,8 +270,7 @@ static void put_json_row(str *s, const row *r)
 
 static void report_json(const cgc_program *p, str *s)
 {
-    row total = total_row(p);
-    total.id = -1;
+    const row total = total_row(p);
     str_put(s, "{\"format\": 1, \"module\": ");
     json_put_string(s, p->module);
     str_put(s, ",\n \"hw\": {");

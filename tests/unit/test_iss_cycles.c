@@ -312,6 +312,35 @@ static void test_layers(void)
     iss_free(m);
 }
 
+/* What DMI brings in for a later layer costs the layer that waits for it, and the last layer ends with the run. */
+static void test_prefetch(void)
+{
+    begin();
+    array3(&p, 7, 3, 2, 0, 0);        /* mark 2 at 6 */
+    array3(&p, 0, 0, ASM_DATA, 0, 0); /* dmi: issue 13, data 213..221 */
+    post_event(0, 3);                 /* 221..222 */
+    array3(&p, 7, 3, 5, 0, 0);        /* mark 5 at 26 */
+    wait_event(2, 3, 1);              /* ALD, issue 33: until 222, 222..223 */
+    array3(&p, 0, 0, ASM_DATA, 0, 0); /* dmi: issue 40, data 240..248 */
+    leave(&p);
+    iss_machine *m = asm_machine(ctx, &hw, &p);
+    CHECK(iss_write(m, ASM_DATA, one_row, sizeof one_row) == CGC_OK);
+    CHECK(asm_run(m).reason == ISS_EXIT);
+    iss_stats total, l[6];
+    iss_get_stats(m, &total);
+    for (int32_t i = 0; i < 6; i++)
+        iss_get_layer_stats(m, i, &l[i]);
+    CHECK_U64(l[0].cycles, 6);
+    CHECK_U64(l[2].cycles, 20); /* 6..26: the scalar core; the transfer is not its own */
+    CHECK_U64(l[2].ddr_read_bytes, 128);
+    CHECK_U64(l[5].cycles, 222); /* 26..248 */
+    CHECK_U64(l[5].dmi_wait[ISS_Q_ALD], 189);
+    CHECK_U64(l[5].stall[ISS_Q_ALD][ISS_STALL_WAIT], 189);
+    CHECK_U64(l[2].dmi_wait[ISS_Q_ALD], 0);
+    CHECK_U64(total.cycles, 248);
+    iss_free(m);
+}
+
 int main(void)
 {
     ctx = cgc_ctx_new();
@@ -322,6 +351,7 @@ int main(void)
     test_array();
     test_costs();
     test_layers();
+    test_prefetch();
     cgc_ctx_free(ctx);
     return check_done();
 }
