@@ -22,7 +22,7 @@ typedef enum iss_reason {
     ISS_ACCESS,    /* address outside the memory map */
     ISS_DEADLOCK,  /* a wait for a count that no earlier post reaches */
     ISS_RACE,      /* two unordered conflicting accesses (race detector on) */
-    ISS_LIMIT      /* instruction budget used up */
+    ISS_LIMIT      /* instruction budget used up, or no memory for the simulator */
 } iss_reason;
 
 typedef struct iss_stop {

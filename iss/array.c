@@ -112,7 +112,7 @@ static bool exec_post_wait(iss_machine *m, uint32_t insn, const uint32_t *x, uin
     time_issue(m, x[0]);
     if (insn == INSN_post) {
         if (!time_post(m, x[0], x[1]))
-            return iss_fault(m, ISS_LIMIT, pc, x[1], "no memory for more posts");
+            return iss_no_memory(m, pc, "no memory for more posts");
         return !m->race || race_post(m, x[0], x[1], pc);
     }
     time_wait(m, x[0], x[1], x[2]);
@@ -142,8 +142,7 @@ static bool exec_scalar(iss_machine *m, uint32_t insn, uint8_t rd, const uint32_
         m->time.now++;
         return true;
     default: /* mark */
-        return stats_end_layer(m, layer) ||
-               iss_fault(m, ISS_LIMIT, pc, layer, "no memory for more layers");
+        return stats_end_layer(m, layer) || iss_no_memory(m, pc, "no memory for more layers");
     }
 }
 

@@ -27,6 +27,12 @@ bool iss_fault(iss_machine *m, iss_reason reason, uint32_t pc, uint32_t address,
     return false;
 }
 
+bool iss_no_memory(iss_machine *m, uint32_t pc, const char *text)
+{
+    m->out_of_memory = true;
+    return iss_fault(m, ISS_LIMIT, pc, 0, text);
+}
+
 static int grow_ddr(epu *e, uint64_t bytes)
 {
     uint64_t size = e->ddr_bytes ? e->ddr_bytes : 1u << 16;
@@ -173,7 +179,7 @@ void iss_set_race_detector(iss_machine *m, int on, int stop_at_first)
 {
     race_free(m);
     if (on && !race_new(m, stop_at_first != 0))
-        iss_fault(m, ISS_LIMIT, m->cpu.pc, 0, "no memory for the race detector");
+        iss_no_memory(m, m->cpu.pc, "no memory for the race detector");
 }
 
 void iss_set_mark_hook(iss_machine *m, iss_mark_fn fn, void *ud)
@@ -203,7 +209,7 @@ cgc_status iss_run(iss_machine *m, uint64_t max_instructions, iss_stop *out_stop
         CGC_LEAVE(m->ctx);
         return s;
     }
-    if (m->stop.reason == ISS_LIMIT)
+    if (m->stop.reason == ISS_LIMIT && !m->out_of_memory)
         m->stop.reason = ISS_RUNNING;
     if (m->stop.reason == ISS_RUNNING) {
         const uint64_t left = UINT64_MAX - m->instructions;

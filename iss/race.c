@@ -272,7 +272,7 @@ static bool go_on(iss_machine *m, uint32_t pc)
 {
     struct race *r = m->race;
     if (r->no_memory)
-        return iss_fault(m, ISS_LIMIT, pc, 0, "no memory for the race detector");
+        return iss_no_memory(m, pc, "no memory for the race detector");
     if (!r->stop_at_first || r->n_races == 0)
         return true;
     const race_entry *e = &r->races[0];
