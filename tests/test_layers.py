@@ -119,3 +119,26 @@ def test_every_layer_equals_reference(tmp_path: pathlib.Path, *, per_channel: bo
             assert len(np.unique(right)) > 1, f"layer {layer.name} has one value: nothing is compared"
             compared += 1
         assert compared >= 12, f"{engine} showed {compared} layers"
+
+
+@pytest.mark.slow
+def test_sums_of_other_shapes_before_padding() -> None:
+    """Sums with constants and repeated operands, whose results have a border of zero points around them."""
+    rng, b = np.random.default_rng(0), opencgc.GraphBuilder()
+    q = b.node("qnn.quantize", [b.input("x", (1, 8, 9, 7))], "0.02f, 0")
+    full = b.constant(rng.integers(-128, 128, (1, 8, 9, 7)).astype(np.int8))
+    channels = b.constant(rng.integers(-128, 128, (8, 1, 1)).astype(np.int8))
+    pool = "pool_size=[9, 7], x_scale=0.02f, x_zero_point=0, y_scale=0.02f, y_zero_point=0"
+    pooled = b.node("qnn.avg_pool2d", [q], pool)
+    outputs = []
+    for left, right in ((q, full), (q, channels), (pooled, q)):
+        scales = "a_scale=0.02f, a_zero_point=0, b_scale=0.03f, b_zero_point=1, y_scale=0.04f, y_zero_point=5"
+        total = b.node("qnn.add", [left, right], scales)
+        w = b.constant(rng.integers(-128, 128, (8, 8, 3, 3)).astype(np.int8))
+        attrs = (
+            "padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3], bias_fusion=False, x_zero_point=5, "
+            "x_scale=0.04f, w_zero_point=0, w_scale=0.01f, y_zero_point=0, y_scale=0.3f"
+        )
+        outputs.append(b.node("contrib.epu.qlinear_conv2d", [total, w], attrs))
+    proof = b.finish(outputs).prove({"x": rng.uniform(-2, 2, (1, 8, 9, 7)).astype(np.float32)})
+    assert proof.differing == 0, proof.text

@@ -112,19 +112,17 @@ static void put_add(host_emit *e, const plan_step *s, const plan_window *w)
                    from);
     }
     str_printf(e->c, "    float *y = (float *)(void *)(%s);\n", host_view_of(e, s->output).base);
-    str_printf(e->c, "    ccl_add_f32(a, b, y, %lld);\n", count_of(s));
+    if (host_is_broadcast(s))
+        host_put_broadcast(e, s, "ccl_add_f32(");
+    else
+        str_printf(e->c, "    ccl_add_f32(a, b, y, %lld);\n", count_of(s));
 }
 
 static cgc_status check(host_emit *e, const plan_step *s)
 {
     const ir_node *n = s->node;
-    if (op_is(n, OP_add)) {
-        for (int32_t i = 0; i < 2; i++)
-            if (s->inputs[i] && !ir_type_equal(&n->inputs[i]->type, &s->output->value->type))
-                return diag(e->p->ctx, CGC_E_OP, ir_where(n, NULL),
-                            "a sum of activations of different shapes has no host lowering yet");
+    if (op_is(n, OP_add))
         return CGC_OK;
-    }
     for (int32_t i = 1; i < n->n_inputs; i++)
         if (n->inputs[i] && n->inputs[i]->kind != IR_VALUE_CONSTANT)
             return diag(e->p->ctx, CGC_E_OP, ir_where(n, NULL),

@@ -57,6 +57,12 @@ const char *host_put_spread(host_emit *e, const ir_value *v, const plan_buffer *
 /* Blocks of the VNNI convolution; block_bytes of a full block. */
 const char *host_put_vnni_blocks(host_emit *e, const plan_step *s, int64_t *out_block_bytes);
 
+/* ---- broadcast.c: an operand lies otherwise in memory than the result ---- */
+bool host_is_broadcast(const plan_step *s);
+/* Loops around calls of a kernel of two operands; a, b, y point to their first elements. call: its name and
+ * what stands before the operands, "ccl_add_f32(". */
+void host_put_broadcast(host_emit *e, const plan_step *s, const char *call);
+
 /* ---- the functions of layers; failures name the layer ---- */
 cgc_status host_put_portable(host_emit *e, const plan_step *s);       /* portable.c, float.c */
 cgc_status host_put_portable_float(host_emit *e, const plan_step *s); /* float.c */

@@ -199,11 +199,9 @@ static void put_add(host_emit *e, const plan_step *s)
     const char *names[2] = {"a", "b"};
     const plan_buffer *in[2];
     for (int32_t i = 0; i < 2; i++) {
-        const bool same =
-            s->inputs[i] && ir_type_equal(&n->inputs[i]->type, &s->output->value->type);
         const char *from;
-        in[i] = same ? s->inputs[i] : s->output;
-        if (same) {
+        in[i] = s->inputs[i] ? s->inputs[i] : s->output;
+        if (s->inputs[i]) {
             from = host_view_of(e, s->inputs[i]).inside;
         } else {
             from = host_put_spread(e, n->inputs[i], s->output, "uint8_t");
@@ -221,6 +219,10 @@ static void put_add(host_emit *e, const plan_step *s)
         emit_f32(e->a, ir_float(n, "y_scale")), (int)ir_int(n, "a_zero_point"),
         (int)ir_int(n, "b_zero_point"), (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"),
         (int)ir_int(n, "clamp_max"));
+    if (host_is_broadcast(s)) {
+        host_put_broadcast(e, s, "ccl_add_s8(&p, ");
+        return;
+    }
     put_loops_begin(e, s, by_row);
     str_printf(e->c, "    ccl_add_s8(&p, %s, %s, %s, %lld);\n", row_of(e, "a", in[0], by_row),
                row_of(e, "b", in[1], by_row), row_of(e, "y", s->output, by_row),
@@ -322,15 +324,6 @@ static void put_relayout(host_emit *e, const plan_step *s)
                    d->c, d->h * d->w, elem);
 }
 
-static cgc_status check_add(host_emit *e, const plan_step *s)
-{
-    for (int32_t i = 0; i < 2; i++)
-        if (s->inputs[i] && !ir_type_equal(&s->node->inputs[i]->type, &s->output->value->type))
-            return diag(e->p->ctx, CGC_E_OP, ir_where(s->node, NULL),
-                        "a sum of activations of different shapes has no host lowering yet");
-    return CGC_OK;
-}
-
 typedef struct printer {
     op_id op;
     void (*put)(host_emit *e, const plan_step *s);
@@ -341,7 +334,7 @@ cgc_status host_put_portable(host_emit *e, const plan_step *s)
 {
     static const printer printers[] = {{OP_qlinear_conv2d, put_conv, need_constant_weights},
                                        {OP_qlinear_dense, put_dense, need_constant_weights},
-                                       {OP_qnn_add, put_add, check_add},
+                                       {OP_qnn_add, put_add, NULL},
                                        {OP_qnn_avg_pool2d, put_avg_pool, NULL},
                                        {OP_table, put_table, need_constant_weights},
                                        {OP_quantize, put_quantize, NULL},
