@@ -108,7 +108,7 @@ def digits_part() -> int:
     model.eval()
     test, truth = images[TRAIN:], labels[TRAIN:].numpy()
     logits = {"PyTorch float32": run_module(model, test)}
-    step("quantizing", lambda: quantize(model, images[:TRAIN].split(50)))
+    quantize(model, images[:TRAIN].split(50))
     graph, module = step("exporting and compiling", lambda: compile_model(model, 32, "resnet18_digits"))
     step("building the host program", lambda: module.build("host"))
     step("cross-compiling for the simulator", lambda: module.build("iss"))
@@ -162,8 +162,8 @@ def big_part() -> int:
     model, weights = imagenet_resnet18()
     say(f"network: {weights}")
     images = functional.interpolate(load_digits()[0][:9], size=(224, 224), mode="bilinear")
-    step("quantizing", lambda: quantize(model, images[1:].split(4)))
-    _, module = step("exporting and compiling", lambda: compile_model(model, 224, "resnet18_224"))
+    quantize(model, images[1:].split(4))
+    graph, module = step("exporting and compiling", lambda: compile_model(model, 224, "resnet18_224"))
     step("building the host program", lambda: module.build("host"))
     step("cross-compiling for the simulator", lambda: module.build("iss"))
     x = {"x": images[:1].numpy()}
@@ -186,9 +186,9 @@ def big_part() -> int:
         f"{report['ddr_bytes'] / 1e6:.1f} MB over DDR"
     )
     runs = {"this host program": lambda: module.run(x, "host")}
-    session = onnx_session(model)
+    session = onnx_session(graph)
     if session is not None:
-        runs["ONNX Runtime int8"] = lambda: session.run(None, x)
+        runs["ONNX Runtime int8"] = lambda: session.run(None, {session.get_inputs()[0].name: x["x"]})
     for name, time_ms in milliseconds(runs).items():
         say(f"  {name}, one thread: {time_ms:.2f} ms")
     say(f"differing bytes: {differing}")
@@ -200,18 +200,18 @@ def big_part() -> int:
     return differing
 
 
-def onnx_session(model: nn.Module) -> Any:
-    """Return an ONNX Runtime session of the same network, or None where it is not installed."""
+def onnx_session(graph: Graph) -> Any:
+    """Return an ONNX Runtime session of the network in u8 QDQ form, or None if it is not installed."""
+    sys.path.append(str(ROOT / "bench"))
     try:
         import onnxruntime
-        from onnx_u8 import to_onnx
+        from qdq import to_onnx
     except ImportError as problem:
         say(f"  no ONNX Runtime to measure beside: {problem}")
         return None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    serialized = to_onnx(model, x=Tensor(shape=(1, 3, 224, 224), dtype="float32"))
-    return onnxruntime.InferenceSession(serialized, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(to_onnx(graph), options, providers=["CPUExecutionProvider"])
 
 
 def main() -> int:
