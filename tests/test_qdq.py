@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network that bench/host.py gives to other runtimes is the same network.
 
-ONNX Runtime, optimisations off, differs from the interpreter by at most one quantization step, because its float
-operators round elsewhere.
+ONNX Runtime, optimisations off, differs from the interpreter by at most one quantization step, because its
+float operators round elsewhere.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 static uint64_t random_state = 0x9e3779b97f4a7c15u;
-static void *random_arrays[64];
+static void *random_arrays[256];
 static int random_count;
 
 static inline uint32_t random_bits(void)
@@ -44,7 +44,7 @@ static inline float random_scale(void)
 static inline void *random_array(size_t bytes)
 {
     void *p = malloc(bytes ? bytes : 1);
-    if (!p || random_count == 64)
+    if (!p || random_count == 256)
         abort();
     random_arrays[random_count++] = p;
     return p;
