@@ -129,9 +129,7 @@ static bool exec_scalar(iss_machine *m, uint32_t insn, uint8_t rd, const uint32_
     switch (insn) {
     case INSN_swait:
         time_scalar_wait(m, time_event(m, x[0], x[1]));
-        if (m->race)
-            race_scalar_wait(m, x[0], x[1]);
-        return true;
+        return !m->race || race_wait(m, ISS_Q_SCALAR, x[0], x[1], pc);
     case INSN_drain:
         time_scalar_wait(m, time_completed(m));
         if (m->race)

@@ -218,6 +218,8 @@ cgc_status iss_run(iss_machine *m, uint64_t max_instructions, iss_stop *out_stop
         run_with_float_state(m);
         if (m->stop.reason != ISS_LIMIT)
             stats_end_run(m);
+        else
+            stats_settle(m);
     }
     *out_stop = m->stop;
     return CGC_OK;

@@ -140,6 +140,7 @@ uint64_t time_completed(const iss_machine *m);
 uint64_t time_completed_but(const iss_machine *m, uint32_t queue);
 
 /* stats.c */
+void stats_settle(iss_machine *m);                    /* totals up to now */
 bool stats_end_layer(iss_machine *m, uint32_t layer); /* false: out of memory */
 void stats_end_run(iss_machine *m);
 
@@ -150,8 +151,7 @@ bool race_issue(iss_machine *m, uint32_t queue,
                 uint32_t pc);   /* before the body: its accesses follow */
 bool race_done(iss_machine *m); /* after the body */
 bool race_post(iss_machine *m, uint32_t queue, uint32_t event, uint32_t pc);
-bool race_wait(iss_machine *m, uint32_t queue, uint32_t event, uint32_t count, uint32_t pc);
-void race_scalar_wait(iss_machine *m, uint32_t event, uint32_t count);
+bool race_wait(iss_machine *m, uint32_t unit, uint32_t event, uint32_t count, uint32_t pc);
 void race_drain(iss_machine *m);
 bool race_scalar_access(iss_machine *m, uint32_t address, uint32_t bytes, bool write, uint32_t pc);
 

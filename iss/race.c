@@ -43,6 +43,10 @@ typedef struct event_clocks {
     size_t count, cap;
 } event_clocks;
 
+typedef struct wait_count {
+    uint64_t runs, ordering;
+} wait_count;
+
 typedef struct race_entry {
     uint32_t first, second; /* records */
     uint32_t address;
@@ -57,6 +61,7 @@ struct race {
     record *records;
     size_t n_records, cap_records;
     uint32_t *scalar_records; /* per instruction of the text: its latest record */
+    wait_count *waits;        /* per instruction of the text */
     uint32_t current;         /* record whose accesses are being noted */
     line **pages[SPACES];
     size_t n_pages[SPACES];
@@ -263,6 +268,7 @@ void race_free(iss_machine *m)
         free(r->events[i].posts);
     free(r->records);
     free(r->scalar_records);
+    free(r->waits);
     free(r->races);
     free(r);
 }
@@ -324,23 +330,40 @@ bool race_post(iss_machine *m, uint32_t queue, uint32_t event, uint32_t pc)
     return true;
 }
 
-static void join_event(struct race *r, uint32_t unit, uint32_t event, uint32_t count)
+static bool covers(const clock_vector *a, const clock_vector *b)
 {
-    /* Posts from before the detector was switched on are not known; the run then began without it. */
-    if (count > 0 && count <= r->events[event].count)
-        join(&r->clocks[unit], &r->events[event].posts[count - 1]);
-}
-
-bool race_wait(iss_machine *m, uint32_t queue, uint32_t event, uint32_t count, uint32_t pc)
-{
-    (void)pc;
-    join_event(m->race, queue, event, count);
+    for (int i = 0; i < UNITS; i++)
+        if (a->at[i] < b->at[i])
+            return false;
     return true;
 }
 
-void race_scalar_wait(iss_machine *m, uint32_t event, uint32_t count)
+/* A unit learns what the event's count stands for. */
+bool race_wait(iss_machine *m, uint32_t unit, uint32_t event, uint32_t count, uint32_t pc)
 {
-    join_event(m->race, ISS_Q_SCALAR, event, count);
+    struct race *r = m->race;
+    if (!r->waits)
+        r->waits = calloc((size_t)m->code_count + 1, sizeof *r->waits);
+    if (!r->waits)
+        return iss_no_memory(m, pc, "no memory for the race detector");
+    wait_count *w = &r->waits[(pc - m->code_base) / 4];
+    w->runs++;
+    /* Posts from before the detector was switched on are not known; the run then began without it. */
+    if (count == 0 || count > r->events[event].count)
+        return true;
+    const clock_vector *met = &r->events[event].posts[count - 1];
+    if (!covers(&r->clocks[unit], met))
+        w->ordering++;
+    join(&r->clocks[unit], met);
+    return true;
+}
+
+void iss_wait_get(const iss_machine *m, uint32_t pc, uint64_t *out_runs, uint64_t *out_ordering)
+{
+    const uint32_t i = (pc - m->code_base) / 4;
+    const bool known_place = m->race && m->race->waits && i < m->code_count;
+    *out_runs = known_place ? m->race->waits[i].runs : 0;
+    *out_ordering = known_place ? m->race->waits[i].ordering : 0;
 }
 
 void race_drain(iss_machine *m)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stats.c - figures of the run and of each layer. A layer's figures are what the totals grew by between its marks. Its
- * cycles are the growth of the completion of all queues but DMI: what DMI is asked for in a layer may serve a later one,
- * whose waits then show it. Time after the last operation of a queue counts as idle and goes to the last layer, so
- * layers add up to the run.
+ * stats.c - figures of the run and of each layer. A layer's figures are what the totals grew by between its marks.
+ * Its cycles are the growth of the completion of all queues but DMI: what DMI is asked for in a layer may serve a
+ * later one, whose waits then show it. Time after the last operation of a queue counts as idle and goes to the last
+ * layer, so layers add up to the run.
  */
 #include "machine.h"
 
@@ -28,7 +28,7 @@ static void add_growth(iss_stats *a, const iss_stats *b, const iss_stats *c)
 }
 
 /* The scalar core is busy whenever it does not stall. */
-static void settle_scalar(iss_machine *m)
+void stats_settle(iss_machine *m)
 {
     iss_stats *t = &m->total;
     uint64_t stalls = 0;
@@ -68,7 +68,7 @@ bool stats_end_layer(iss_machine *m, uint32_t layer)
     epu *e = &m->array;
     if (!grow_layers(m, layer))
         return false;
-    settle_scalar(m);
+    stats_settle(m);
     iss_stats *l = &m->layers[layer];
     add_growth(l, &m->total, &m->at_mark);
     l->ocm_peak_bytes = larger(l->ocm_peak_bytes, e->ocm_peak);

@@ -131,7 +131,8 @@ static void test_limit(void)
     iss_stop s;
     CHECK(iss_run(m, 1000, &s) == CGC_OK && s.reason == ISS_LIMIT);
     iss_stats st;
-    iss_get_stats(m, &st);
+    iss_get_stats(m, &st); /* so far: n additions and n taken jumps */
+    CHECK(st.instructions >= 1000 && st.cycles == 2 * st.instructions);
     CHECK(iss_run(m, 1000, &s) == CGC_OK && s.reason == ISS_LIMIT); /* goes on */
     uint32_t unused;
     CHECK(iss_read(m, (uint32_t)ASM_BASE, &unused, 4) == CGC_OK);
