@@ -415,3 +415,9 @@ def test_hooks_stay():
     run_calibration(model, images(3, 2), progress=False)
     freeze_model_weights(model)
     assert seen == ["QLinear"] * 3
+
+
+def test_warnings_point_at_the_users_line():
+    with pytest.warns(QuantizationWarning) as caught:
+        quantize_model(Odd().eval())
+    assert {w.filename for w in caught} == {__file__}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 
@@ -11,5 +12,9 @@ class QuantizationWarning(UserWarning):
 
 
 def warn(text: str) -> None:
-    """Warn the caller of the public function."""
-    warnings.warn(text, QuantizationWarning, stacklevel=3)
+    """Warn at the line of the user's program that called into the package."""
+    level, frame = 1, sys._getframe()  # noqa: SLF001 - warnings count frames the same way
+    package = __name__.partition(".")[0]
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, QuantizationWarning, stacklevel=level)
