@@ -51,7 +51,8 @@ typedef struct epu_conv {
     int32_t lrm_in, lrm_sums, lrm_out, lrm_const; /* offsets; buffer b of in at lrm_in + b*part_bytes */
     int32_t out_bytes;      /* of one output buffer in LRM (two of them) */
     int64_t set_bytes;      /* in a piece, padded */
-    int32_t sets_per_piece; /* 0: one piece per part of a set */
+    int32_t sets_per_piece; /* 0: every unit has pieces of its own: columns of at most column_bytes of its rows */
+    int32_t column_bytes;
 } epu_conv;
 
 /* ---- everything else ---- */
@@ -112,6 +113,7 @@ typedef struct epu_piece {
     int32_t first_unit, last_unit;
     bool by_arr;                 /* last read by the broadcast port (ARR); else by loads (ALD) */
     int32_t set, sets, part;     /* conv: which sets; part -1 = all. add: set = operand */
+    int32_t column;              /* conv with a part: first byte of each row */
     int64_t bytes, ddr, ocm;     /* ddr: from the start of weights_epu.bin; ocm: from the start of OCM */
     int32_t tick;                /* issue point, counted over the program from 1 */
     int32_t order;               /* how many pieces its queue has freed when it is freed */

@@ -350,11 +350,14 @@ static int64_t try_channel(plan *p, const epu_view *v, int32_t tile, int64_t roo
         make_parts(p, &k, block, &t);
         t.tile = tile ? tile : v->pixels;
         t.tiles = (int32_t)epu_ceil(v->pixels, t.tile);
+        /* Weights that are loaded once go by columns of their rows, so that small pieces follow each other; those that
+         * are loaded again for each tile stay until the last. */
         const bool again = t.n_parts > 1 && (t.tiles > 1 || v->images > 1);
-        const int64_t piece = again || t.n_parts == 1 ? t.set_bytes : (int64_t)block * (t.part_bytes + EPU_CONST_BYTES);
+        t.sets_per_piece = again || t.set_bytes <= PIECE_BYTES ? 1 : 0;
+        t.column_bytes = (int32_t)epu_max(PIECE_BYTES / block / 16 * 16, 16);
+        const int64_t piece = t.sets_per_piece ? t.set_bytes : (int64_t)block * (t.column_bytes + EPU_CONST_BYTES);
         if (piece > room)
             continue;
-        t.sets_per_piece = again || t.n_parts == 1 ? 1 : 0;
         const int64_t cycles = channel_cycles(hw, &t);
         if (best >= 0 && cycles >= best)
             continue;

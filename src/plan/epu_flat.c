@@ -36,7 +36,9 @@ const char *epu_plan_flat(plan *p, const plan_step *s, epu_step *e)
         if (f->elements % block)
             continue;
         const int64_t lanes = f->elements / block, tiles = epu_ceil(lanes, pes);
-        const int64_t cycles = tiles * tile_cycles(hw, add, epu_min(lanes, pes), block);
+        /* nothing overlaps the first load and the last store */
+        const int64_t ends = (add ? 3 : 2) * epu_port_cycles(hw, epu_min(lanes, pes) * block);
+        const int64_t cycles = ends + tiles * tile_cycles(hw, add, epu_min(lanes, pes), block);
         if (best >= 0 && cycles >= best)
             continue;
         best = cycles;

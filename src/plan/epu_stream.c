@@ -48,13 +48,16 @@ static void add_conv_pieces(plan *p, int32_t step, const epu_step *e)
         return;
     }
     for (int32_t unit = 0; unit < e->units; unit++) {
-        const int32_t part = unit % c->n_parts;
-        const int64_t bytes = (int64_t)c->block * (c->parts[part].bytes + (part ? 0 : EPU_CONST_BYTES));
-        epu_piece *w = add_piece(p, step, bytes);
-        w->set = unit / c->n_parts;
-        w->sets = 1;
-        w->part = part;
-        w->first_unit = w->last_unit = unit;
+        const int32_t part = unit % c->n_parts, row = c->parts[part].bytes;
+        for (int32_t at = 0; at < row; at += c->column_bytes) {
+            const int32_t width = epu_min(c->column_bytes, row - at), constants = part || at ? 0 : EPU_CONST_BYTES;
+            epu_piece *w = add_piece(p, step, (int64_t)c->block * (width + constants));
+            w->set = unit / c->n_parts;
+            w->sets = 1;
+            w->part = part;
+            w->column = at;
+            w->first_unit = w->last_unit = unit;
+        }
     }
 }
 
@@ -172,8 +175,8 @@ static bool is_free(const walk *k, const epu_piece *w, int64_t ocm, int64_t *out
     return true;
 }
 
-/* Ring order first, then (only if the piece is needed now) any gap. */
-static bool find_place(const walk *k, const epu_piece *w, bool any, int64_t *out)
+/* Ring order first, then the lowest gap. */
+static bool find_place(const walk *k, const epu_piece *w, int64_t *out)
 {
     const int64_t size = k->p->hw.ocm_size;
     const int64_t low = epu_activation_end(k->p, k->step, w->step);
@@ -182,7 +185,7 @@ static bool find_place(const walk *k, const epu_piece *w, bool any, int64_t *out
         *out = at;
         return true;
     }
-    for (at = 0; any && at + w->bytes <= size; at = up)
+    for (at = 0; at + w->bytes <= size; at = up)
         if (is_free(k, w, at, &up)) {
             *out = at;
             return true;
@@ -250,7 +253,7 @@ static cgc_status issue(walk *k)
         if (!now && !wants(k, w))
             return CGC_OK;
         int64_t at = 0;
-        if (!find_place(k, w, now, &at)) {
+        if (!find_place(k, w, &at)) {
             if (now)
                 return no_place(k, w);
             return CGC_OK;

@@ -15,9 +15,7 @@ static int32_t set_units(const epu_conv *c)
 static void put_load_piece(epu_emit *e, const epu_conv *c, int32_t first_piece)
 {
     const int32_t n = c->sets_per_piece, units = set_units(c);
-    if (n == 0)
-        epu_line(e, "const uint32_t piece = %du + unit;", first_piece);
-    else if (c->sets > n)
+    if (c->sets > n)
         epu_line(e, "const uint32_t piece = %du + unit / %du;", first_piece, n * units);
     else
         epu_line(e, "const uint32_t piece = %du;", first_piece);
@@ -35,41 +33,114 @@ static void put_load_free(epu_emit *e, const epu_conv *c, int32_t units)
     epu_line(e, "%sccl_post(CCL_ALD, E_FREE_ALD);", per_piece > 1 ? "    " : "");
 }
 
+/* LRM offset of the set's constants. */
+static const char *constants_at(epu_emit *e, const epu_conv *c)
+{
+    return c->sets > 1 ? arena_printf(e->a, "%du + set %% 2u * %du", c->lrm_const, EPU_CONST_BYTES)
+                       : arena_printf(e->a, "%du", c->lrm_const);
+}
+
+/* Columns of a part, and of all parts. */
+static int32_t columns_of(const epu_conv *c, int32_t part)
+{
+    return (int32_t)epu_ceil(c->parts[part].bytes, c->column_bytes);
+}
+
+static int32_t set_columns(const epu_conv *c)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < c->n_parts; i++)
+        n += columns_of(c, i);
+    return n;
+}
+
+/* Sets that lie whole in a piece: one load of the unit's rows. */
+static void put_load_rows(epu_emit *e, const epu_conv *c, const epu_step *d, const char *to)
+{
+    const int32_t units = set_units(c);
+    put_load_piece(e, c, d->first_piece);
+    epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, piece + 1u);");
+    if (units > 1)
+        epu_line(e, "if (unit %% %du == 0)", units);
+    epu_line(e, "%sccl_ald(&constant, w, CCL_PAIR(%s, lanes));", units > 1 ? "    " : "", constants_at(e, c));
+    if (c->n_parts > 1)
+        epu_line(e, "const ccl_block row = {.lane_stride = (int32_t)rows[k].bytes, .rows = 1, .row_bytes = "
+                    "(int32_t)rows[k].bytes};");
+    else
+        epu_put_block(e, "row", c->row_bytes, 1, c->row_bytes, c->row_bytes);
+    epu_line(e, "ccl_ald(&row, w + %s, CCL_PAIR(%s, lanes));",
+             c->n_parts > 1 ? "rows[k].at" : arena_printf(e->a, "%du", c->block * EPU_CONST_BYTES), to);
+    epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
+    put_load_free(e, c, d->units);
+}
+
+/* Table of each part's row length and first column, for put_load_columns. */
+static void put_column_table(epu_emit *e, const epu_conv *c)
+{
+    int32_t n = 0;
+    epu_line(e, "static const struct { uint32_t bytes, piece; } rows[%d] = {", c->n_parts);
+    for (int32_t i = 0; i < c->n_parts; i++) {
+        epu_line(e, "    {%d, %d},", c->parts[i].bytes, n);
+        n += columns_of(c, i);
+    }
+    epu_line(e, "};");
+}
+
+/* Each unit has its own pieces: one column of its rows. */
+static void put_load_column(epu_emit *e, const epu_conv *c, const epu_step *d, const char *to)
+{
+    const bool parts = c->n_parts > 1;
+    const char *bytes = parts ? "rows[k].bytes" : arena_printf(e->a, "%du", c->row_bytes);
+    epu_line(e, "const uint32_t piece = %du%s%s + column;", d->first_piece, epu_term(e, "set", c->sets, set_columns(c)),
+             parts ? " + rows[k].piece" : "");
+    epu_line(e, "const uint32_t at = column * %du, left = %s - at, width = left < %du ? left : %du;", c->column_bytes,
+             bytes, c->column_bytes, c->column_bytes);
+    epu_line(e, "const ccl_block part = {.lane_stride = (int32_t)width, .rows = 1, .row_bytes = (int32_t)width};");
+    epu_line(e, "uint32_t w = pieces[piece].ocm;");
+    epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, piece + 1u);");
+    epu_begin(e, parts ? "if (k == 0 && column == 0)" : "if (column == 0)");
+    epu_line(e, "ccl_ald(&constant, w, CCL_PAIR(%s, lanes));", constants_at(e, c));
+    epu_line(e, "w += %du;", c->block * EPU_CONST_BYTES);
+    epu_end(e);
+    epu_line(e, "ccl_ald(&part, w, CCL_PAIR(%s + at, lanes));", to);
+    epu_line(e, "ccl_post(CCL_ALD, E_FREE_ALD);");
+    epu_line(e, "if (left <= %du)", c->column_bytes);
+    epu_line(e, "    ccl_post(CCL_ALD, E_LOADED);");
+}
+
 /* Weights of one unit into its buffer; constants with the first unit of a set. */
 static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     const epu_step *d = epu_of(s);
     const int32_t units = set_units(c);
-    const bool uses_set = c->sets > 1;
-    epu_put_load_head(e, s, "", "unit");
-    epu_put_part_weights(e, c);
+    epu_put_load_head(e, s, "", c->sets_per_piece ? "unit" : "unit, uint32_t column");
+    if (c->sets_per_piece)
+        epu_put_part_weights(e, c);
+    else if (c->n_parts > 1)
+        put_column_table(e, c);
     epu_put_block(e, "constant", EPU_CONST_BYTES, 1, EPU_CONST_BYTES, EPU_CONST_BYTES);
-    if (c->n_parts == 1)
-        epu_put_block(e, "row", c->row_bytes, 1, c->row_bytes, c->row_bytes);
-    else
-        epu_line(e, "const uint32_t k = unit %% %du;", c->n_parts);
-    if (uses_set)
-        epu_line(e, "const uint32_t set = unit%s;", units > 1 ? arena_printf(e->a, " / %du", units) : "");
-    put_load_piece(e, c, d->first_piece);
-    epu_put_channels_of(e, c, "lanes");
     if (c->n_parts > 1)
-        epu_line(e, "const ccl_block row = {.lane_stride = (int32_t)rows[k].bytes, .rows = 1, .row_bytes = "
-                    "(int32_t)rows[k].bytes};");
+        epu_line(e, "const uint32_t k = unit %% %du;", c->n_parts);
+    if (c->sets > 1)
+        epu_line(e, "const uint32_t set = unit%s;", units > 1 ? arena_printf(e->a, " / %du", units) : "");
+    epu_put_channels_of(e, c, "lanes");
+    if (!c->sets_per_piece) {
+        epu_line(e, "if (unit == %du || column * %du >= %s)", d->units, c->column_bytes,
+                 c->n_parts > 1 ? "rows[k].bytes" : arena_printf(e->a, "%du", c->row_bytes));
+        epu_line(e, "    return;");
+    }
     const char *to = c->buffers == 2 ? arena_printf(e->a, "unit %% 2u * %du", c->part_bytes) : "0";
+    const char *first = c->sets_per_piece ? "" : "column == 0";
     if (c->buffers == 2)
-        epu_put_wait_two_back(e, "ALD", "DONE", "done", "unit");
+        epu_line(e, "if (unit > 1u%s%s)", first[0] ? " && " : "", first);
+    else if (first[0])
+        epu_line(e, "if (%s)", first);
+    epu_line(e, "%sccl_wait(CCL_ALD, E_DONE, s->done + unit%s);", c->buffers == 2 || first[0] ? "    " : "",
+             c->buffers == 2 ? " - 1u" : "");
+    if (c->sets_per_piece)
+        put_load_rows(e, c, d, to);
     else
-        epu_line(e, "ccl_wait(CCL_ALD, E_DONE, s->done + unit);");
-    epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, piece + 1u);");
-    if (units > 1)
-        epu_line(e, "if (unit %% %du == 0)", units);
-    epu_line(e, "%sccl_ald(&constant, w, CCL_PAIR(%s, lanes));", units > 1 ? "    " : "",
-             uses_set ? arena_printf(e->a, "%du + set %% 2u * %du", c->lrm_const, EPU_CONST_BYTES)
-                      : arena_printf(e->a, "%d", c->lrm_const));
-    epu_line(e, "ccl_ald(&row, w + %s, CCL_PAIR(%s, lanes));",
-             c->n_parts > 1 ? "rows[k].at" : arena_printf(e->a, "%du", c->block * EPU_CONST_BYTES), to);
-    epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
-    put_load_free(e, c, d->units);
+        put_load_column(e, c, d, to);
     e->depth = 0;
     epu_line(e, "}\n");
 }
@@ -98,8 +169,7 @@ static void put_multiply(epu_emit *e, const epu_conv *c, const char *no)
 static void put_result(epu_emit *e, const plan_step *s, const epu_conv *c, const char *no)
 {
     const epu_view *v = &c->v;
-    const char *constant = c->sets > 1 ? arena_printf(e->a, "%du + set %% 2u * %du", c->lrm_const, EPU_CONST_BYTES)
-                                       : arena_printf(e->a, "%du", c->lrm_const);
+    const char *constant = constants_at(e, c);
     epu_line(e, "const uint32_t to = %du + result %% 2u * %du;", c->lrm_out, c->out_bytes);
     epu_line(e, "const ccl_block out = {.lane_stride = 1, .rows = (int32_t)%s, .row_bytes = 1, .row_stride = %lld};", no,
              (long long)v->out_pixel);
@@ -111,6 +181,21 @@ static void put_result(epu_emit *e, const plan_step *s, const epu_conv *c, const
     epu_line(e, "ccl_ast(&out, %s%s%s%s, CCL_PAIR(to, lanes));", epu_address(e, epu_output(s)),
              epu_term(e, "image", v->images, v->out_image), epu_term(e, "p", 2, v->out_pixel), epu_set_channel(e, c));
     epu_line(e, "ccl_post(CCL_AST, E_STORED);");
+}
+
+static int32_t most_columns(const epu_conv *c)
+{
+    return (int32_t)epu_ceil(c->part_bytes, c->column_bytes);
+}
+
+/* Columns of the next unit that are asked for before each run: spread, so that the queue of loads is never so full that
+ * the scalar core cannot feed the array. 0: the unit's load is one call. */
+static int32_t loads_per_run(const epu_conv *c)
+{
+    if (c->sets_per_piece)
+        return 0;
+    const int64_t runs = epu_ceil(c->n_parts > 1 ? c->tile : (int64_t)c->v.pixels, c->run);
+    return (int32_t)epu_ceil(most_columns(c), runs * (c->n_parts > 1 ? 1 : c->v.images));
 }
 
 /* The pixels of a tile, `run` at a time. */
@@ -127,6 +212,8 @@ static void put_pixels(epu_emit *e, const plan_step *s, const epu_conv *c)
     }
     epu_begin(e, "for (uint32_t p = %s; p < %s; p += %du)", c->n_parts > 1 ? "first" : "0", end, c->run);
     epu_line(e, "weights_ahead(s, ++at);");
+    for (int32_t i = 0; i < loads_per_run(c) && c->buffers == 2; i++)
+        epu_line(e, "%s_load(s, unit + 1u, column++);", s->function);
     if (!exact)
         epu_line(e, "const uint32_t no = %s - p < %du ? %s - p : %du;", end, c->run, end, c->run);
     put_multiply(e, c, no);
@@ -139,20 +226,37 @@ static void put_unit_begin(epu_emit *e, const plan_step *s, const epu_conv *c)
     const epu_step *d = epu_of(s);
     epu_line(e, "uint32_t at = %du + unit * %du;", d->first_tick + 1, d->ticks);
     epu_line(e, "weights_ahead(s, at);");
-    if (c->buffers == 2) {
+    if (c->buffers == 2 && c->sets_per_piece) {
         epu_line(e, "if (unit + 1u < %du)", d->units);
         epu_line(e, "    %s_load(s, unit + 1u);", s->function);
+    } else if (c->buffers == 2) {
+        epu_line(e, "uint32_t column = 0; /* of the next unit's weights */");
     }
     epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + unit + 1u);");
+}
+
+/* All columns of a unit at once. */
+static void put_whole_load(epu_emit *e, const plan_step *s, const epu_conv *c, const char *unit)
+{
+    if (c->sets_per_piece) {
+        epu_line(e, "%s_load(s, %s);", s->function, unit);
+        return;
+    }
+    epu_line(e, "for (uint32_t column = 0; column < %du; column++)", most_columns(c));
+    epu_line(e, "    %s_load(s, %s, column);", s->function, unit);
 }
 
 static void put_unit_end(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
+    if (!c->sets_per_piece && c->buffers == 2) {
+        epu_line(e, "while (column < %du)", most_columns(c));
+        epu_line(e, "    %s_load(s, unit + 1u, column++);", s->function);
+    }
     epu_line(e, "unit++;");
     if (c->buffers == 1) {
         epu_line(e, "if (unit < %du)", epu_of(s)->units);
-        epu_line(e, "    %s_load(s, unit);", s->function);
+        put_whole_load(e, s, c, "unit");
     }
 }
 
@@ -205,7 +309,7 @@ cgc_status epu_put_conv2d_channel(epu_emit *e, const plan_step *s)
     epu_put_window(e, s, &c->v, 1, c->v.cin, (int32_t)ir_int(s->node, "x_zero_point"));
     epu_line(e, "uint32_t unit = 0, result = 0;");
     epu_put_start(e, s, true);
-    epu_line(e, "%s_load(s, 0);", s->function);
+    put_whole_load(e, s, c, "0");
     epu_loop(e, "set", c->sets);
     if (c->v.groups > 1)
         epu_line(e, "const uint32_t group = set%s;", c->blocks > 1 ? arena_printf(e->a, " / %du", c->blocks) : "");

@@ -23,12 +23,10 @@ void epu_put_part_weights(epu_emit *e, const epu_conv *c)
 {
     if (c->n_parts == 1)
         return;
-    const bool alone = c->sets_per_piece == 0; /* each part is a piece; only the first has constants before it */
     epu_line(e, "static const struct { uint32_t at, bytes; } rows[%d] = {", c->n_parts);
     for (int32_t i = 0; i < c->n_parts; i++) {
         const epu_part *t = &c->parts[i];
-        const int64_t at = alone && i > 0 ? 0 : (int64_t)c->block * (EPU_CONST_BYTES + (alone ? 0 : t->offset));
-        epu_line(e, "    {%lld, %d},", (long long)at, t->bytes);
+        epu_line(e, "    {%lld, %d},", (long long)c->block * (EPU_CONST_BYTES + t->offset), t->bytes);
     }
     epu_line(e, "};");
 }

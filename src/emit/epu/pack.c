@@ -87,15 +87,29 @@ static void pack_part(const packer *k, int32_t set, const epu_part *t, char *out
         pack_row(k, t, first + i, out + (int64_t)i * t->bytes);
 }
 
+/* column_bytes of each row from w->column on, rows together. */
+static void pack_column(const packer *k, const epu_piece *w, const epu_part *t, char *out)
+{
+    const int32_t width = epu_min(k->c->column_bytes, t->bytes - w->column);
+    char *row = arena_alloc(k->e->a, (size_t)t->bytes);
+    int32_t count;
+    const int32_t first = set_first(k->c, w->set, &count);
+    for (int32_t i = 0; i < count; i++) {
+        pack_row(k, t, first + i, row);
+        memcpy(out + (int64_t)i * width, row + w->column, (size_t)width);
+    }
+}
+
 static void pack_conv(epu_emit *e, const plan_step *s, const epu_piece *w, char *out)
 {
     const epu_conv *c = &epu_of(s)->u.conv;
     const packer k = {.e = e, .n = s->node, .c = c, .w = s->node->inputs[1]->data, .cin = c->v.cin / c->v.merge,
                       .cout = c->v.cout / c->v.merge};
     if (w->part >= 0) {
-        if (w->part == 0)
+        const bool first = w->part == 0 && w->column == 0;
+        if (first)
             pack_constants(&k, w->set, out);
-        pack_part(&k, w->set, &c->parts[w->part], out + (w->part ? 0 : c->block * EPU_CONST_BYTES));
+        pack_column(&k, w, &c->parts[w->part], out + (first ? c->block * EPU_CONST_BYTES : 0));
         return;
     }
     for (int32_t set = w->set; set < w->set + w->sets; set++, out += c->set_bytes) {
