@@ -82,6 +82,7 @@ void ctx_nomem(cgc_ctx *ctx)
     ctx_entry *entry = ctx->entry;
     if (!entry)
         return;
+    record_nomem(ctx); /* first, so that it stays when a release fails too */
     while (ctx->guards && ctx->guards != entry->guards) {
         guard *g = ctx->guards;
         void (*release)(void *) = g->release;
@@ -89,7 +90,6 @@ void ctx_nomem(cgc_ctx *ctx)
         g->release = NULL;
         release(g->object);
     }
-    record_nomem(ctx);
     longjmp(entry->buf, 1);
 }
 

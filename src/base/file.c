@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -201,6 +202,40 @@ static cgc_status remove_tree(cgc_ctx *ctx, const char *path, int depth)
 cgc_status dir_remove(cgc_ctx *ctx, const char *path)
 {
     return remove_tree(ctx, path, 0);
+}
+
+static void close_dir(void *object)
+{
+    (void)closedir(object);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+const char **dir_list(arena *a, const char *path, size_t *out_count)
+{
+    const char **names = NULL;
+    size_t n = 0, cap = 0;
+    DIR *dir = opendir(path);
+    *out_count = 0;
+    if (!dir)
+        return NULL;
+    guard closer;
+    guard_push(a->ctx, &closer, close_dir, dir);
+    for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        names = arena_grow(a, (void *)names, &cap, n + 1, sizeof *names);
+        names[n++] = arena_strdup(a, e->d_name);
+    }
+    guard_drop(a->ctx, &closer);
+    (void)closedir(dir);
+    if (n > 1)
+        qsort((void *)names, n, sizeof *names, compare_names);
+    *out_count = n;
+    return names;
 }
 
 cgc_status dir_replace(cgc_ctx *ctx, const char *from, const char *to)

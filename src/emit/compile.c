@@ -78,6 +78,20 @@ static cgc_status write_tree(ir_graph *original, emit_tree *t, const char *modul
     return dir_replace(ctx, folder, final_path);
 }
 
+/* A tree being written, removed when memory runs out. */
+typedef struct partial {
+    guard guard;
+    cgc_ctx *ctx;
+    const char *folder;
+} partial;
+
+static void remove_partial(void *object)
+{
+    const partial *p = object;
+    cgc_status ignored = dir_remove(p->ctx, p->folder); /* the first error is the one to report */
+    (void)ignored;
+}
+
 cgc_status compile_graph(ir_graph *g, const cgc_hw *hw, const char *module, const char *build_path,
                          const char **out_path)
 {
@@ -85,21 +99,22 @@ cgc_status compile_graph(ir_graph *g, const cgc_hw *hw, const char *module, cons
     TRY(compile_check_name(ctx, module));
     TRY(hw_check(ctx, hw));
     TRY(ir_verify(g));
-    ir_graph *lowered = ir_clone(g);
-    emit_tree tree = {.ctx = ctx, .arena = &lowered->arena};
     const char *final_path = arena_printf(&ctx->arena, "%s/%s", build_path, module);
     const char *folder = arena_printf(&ctx->arena, "%s/.%s.partial-%ld", build_path, module, (long)getpid());
+    partial unfinished = {.ctx = ctx, .folder = folder};
+    guard_push(ctx, &unfinished.guard, remove_partial, &unfinished);
+    ir_graph *lowered = ir_clone(g);
+    emit_tree tree = {.ctx = ctx, .arena = &lowered->arena};
     cgc_status status = make_tree(lowered, hw, module, &tree);
     if (status == CGC_OK)
         status = dir_make(ctx, build_path);
     if (status == CGC_OK) {
         status = write_tree(g, &tree, module, folder, final_path);
-        if (status != CGC_OK && path_exists(folder)) {
-            cgc_status ignored = dir_remove(ctx, folder); /* the first error is the one to report */
-            (void)ignored;
-        }
+        if (status != CGC_OK)
+            remove_partial(&unfinished);
     }
     cgc_graph_free(lowered);
+    guard_drop(ctx, &unfinished.guard);
     *out_path = final_path;
     return status;
 }

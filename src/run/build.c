@@ -6,7 +6,6 @@
  */
 #include "run/run.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -43,23 +42,21 @@ static bool is_source(const char *name)
 static moment newest_source(arena *a, const char *folder, int depth)
 {
     moment newest = {0, 0};
-    DIR *d = opendir(folder);
-    if (!d)
-        return newest;
-    for (struct dirent *e = readdir(d); e; e = readdir(d)) {
-        if (e->d_name[0] == '.' || !strcmp(e->d_name, "build"))
+    size_t n;
+    const char **names = dir_list(a, folder, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (names[i][0] == '.' || !strcmp(names[i], "build"))
             continue;
-        const char *path = arena_printf(a, "%s/%s", folder, e->d_name);
+        const char *path = arena_printf(a, "%s/%s", folder, names[i]);
         struct stat st;
         moment m = {0, 0};
-        if (is_source(e->d_name))
+        if (is_source(names[i]))
             m = changed(path);
         else if (depth < 3 && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
             m = newest_source(a, path, depth + 1);
         if (later(m, newest))
             newest = m;
     }
-    closedir(d);
     return newest;
 }
 

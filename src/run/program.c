@@ -6,7 +6,6 @@
  */
 #include "run/run.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,18 +241,13 @@ static void find_variants(cgc_program *p)
 {
     p->variants = arena_array(&p->arena, MAX_VARIANTS, sizeof *p->variants);
     p->variants[p->n_variants++] = "ref";
-    DIR *d = opendir(p->source_path);
-    for (struct dirent *e = d ? readdir(d) : NULL; e; e = readdir(d)) {
-        const char *name = variant_of(p, e->d_name);
-        if (!name || p->n_variants == MAX_VARIANTS)
-            continue;
-        int32_t i = p->n_variants++;
-        for (; i > 1 && strcmp(name, p->variants[i - 1]) < 0; i--)
-            p->variants[i] = p->variants[i - 1];
-        p->variants[i] = name;
+    size_t n;
+    const char **files = dir_list(&p->work, p->source_path, &n);
+    for (size_t i = 0; i < n && p->n_variants < MAX_VARIANTS; i++) {
+        const char *name = variant_of(p, files[i]);
+        if (name)
+            p->variants[p->n_variants++] = name;
     }
-    if (d)
-        closedir(d);
 }
 
 static cgc_status read_manifest(cgc_program *p, const char *path, arena *a)

@@ -250,6 +250,10 @@ static void test_files(cgc_ctx *ctx)
     CHECK(!path_exists(fresh) && path_exists(arena_printf(&a, "%s/new", old)) &&
           !path_exists(deep));
     CHECK(path_exists(outside));
+    size_t n;
+    const char **names = dir_list(&a, root, &n);
+    CHECK(n == 2 && strcmp(names[0], "a") == 0 && strcmp(names[1], "outside") == 0);
+    CHECK(dir_list(&a, "/nothing/there", &n) == NULL && n == 0);
     CHECK(dir_remove(ctx, old) == CGC_OK && dir_remove(ctx, old) == CGC_OK && !path_exists(old));
     CHECK(dir_remove(ctx, outside) == CGC_OK);
     CHECK(rmdir(root) == 0); /* no temporary file is left */
