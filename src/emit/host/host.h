@@ -63,6 +63,8 @@ bool host_is_broadcast(const plan_step *s);
  * what stands before the operands, "ccl_add_f32(". */
 void host_put_broadcast(host_emit *e, const plan_step *s, const char *call);
 
+void host_put_command(host_emit *e); /* command.c: <module>_main.c */
+
 /* ---- the functions of layers; failures name the layer ---- */
 cgc_status host_put_portable(host_emit *e, const plan_step *s);       /* portable.c, float.c */
 cgc_status host_put_portable_float(host_emit *e, const plan_step *s); /* float.c */

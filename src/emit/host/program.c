@@ -315,6 +315,7 @@ cgc_status emit_host_program(plan *p, emit_tree *t, str *layers)
     str_init(&e.weights, e.a);
     put_interface(&e);
     put_layers_header(&e);
+    host_put_command(&e);
     TRY(put_portable_file(&e));
     str *portable = e.c;
     if (host_plan_of(p)->has_vnni)
