@@ -20,48 +20,16 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from networks import NETWORKS, quantized_graph
 from qdq import to_onnx
-from torch import nn
-from torchvision.models import resnet18
-
-from quadric_pyquant.calibration import run_calibration, tag_all_modules
-from quadric_pyquant.model_conversion import (
-    fold_batchnorm,
-    freeze_model_weights,
-    generate_quant_config,
-    quantize_model,
-    validate_model_export_ready,
-)
-from tvm.contrib.epu.chipy import Tensor, export
-
-if TYPE_CHECKING:
-    from opencgc import Graph
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[], Array]
-MODELS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
-    "resnet18": (lambda: resnet18(weights=None), (1, 3, 224, 224)),
-}
 ALIGN = 4096
-
-
-def quantized_graph(make: Callable[[], nn.Module], shape: tuple[int, ...]) -> Graph:
-    """Quantize a seeded network: time does not depend on the values of its weights."""
-    torch.manual_seed(0)
-    model = make().eval()
-    fold_batchnorm(model)
-    tag_all_modules(model)
-    config = generate_quant_config(model)
-    config["defaults"].update(int8_matmul=True, quantize_output=True, w_per_channel=True)
-    quantize_model(model, config)
-    run_calibration(model, [torch.randn(4, *shape[1:]) for _ in range(2)], num_batches=2)
-    freeze_model_weights(model)
-    validate_model_export_ready(model)
-    return export(model, x=Tensor(shape, "float32"))
 
 
 # ---- ours ----
@@ -160,9 +128,9 @@ def interleaved(runs: dict[str, Run], rounds: int) -> dict[str, float]:
 
 def measure(name: str, threads: int, rounds: int, variant: str, folder: Path) -> list[dict[str, Any]]:
     """Compile a model, check that all compute the same network, and time them."""
-    make, shape = MODELS[name]
-    graph = quantized_graph(make, shape)
-    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    graph, origin = quantized_graph(NETWORKS[name])
+    print(f"{name}: {origin}", file=sys.stderr)
+    x = np.random.default_rng(0).standard_normal(NETWORKS[name].shape).astype(np.float32)
     module = graph.compile(name, build_path=folder)
     module.build("host")
     wanted = next(iter(graph.run({"x": x}).values())).ravel()
@@ -198,7 +166,7 @@ def measure(name: str, threads: int, rounds: int, variant: str, folder: Path) ->
 def main() -> int:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--models", default="resnet18", help=f"comma list of {', '.join(MODELS)}")
+    parser.add_argument("--models", default="resnet18", help=f"comma list of {', '.join(NETWORKS)}")
     parser.add_argument(
         "--threads", type=int, default=1, choices=[1], help="the host program has one thread so far"
     )
@@ -210,8 +178,8 @@ def main() -> int:
     rows = []
     with tempfile.TemporaryDirectory(prefix="opencgc-bench-") as folder:
         for name in arguments.models.split(","):
-            if name not in MODELS:
-                parser.error(f"unknown model '{name}'; there are {', '.join(MODELS)}")
+            if name not in NETWORKS:
+                parser.error(f"unknown model '{name}'; there are {', '.join(NETWORKS)}")
             rows += measure(name, arguments.threads, arguments.rounds, arguments.variant, Path(folder))
     print(f"{'model':12} {'peer':12} {'threads':>7} {'ours ms':>9} {'peer ms':>9} {'ratio':>6}")
     for row in rows:
