@@ -53,7 +53,7 @@ void cgc_ctx_error(const cgc_ctx *ctx, cgc_error *out_error)
 {
     *out_error = ctx->error;
     if (ctx->error.code == CGC_OK) {
-        out_error->id = status_id(CGC_OK);
+        out_error->id = "";
         out_error->message = out_error->layer = out_error->op = out_error->setting = "";
         out_error->found = out_error->wanted = out_error->cure = "";
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_nomem.c - running out of memory anywhere between building a graph and writing its program: the n-th allocation
- * fails, for every n up to DENSE and then in growing steps. Each time the call returns CGC_E_NOMEM, nothing leaks (under
- * AddressSanitizer), no folder is left half-written, and the context works again afterwards.
+ * test_nomem.c - running out of memory anywhere between building a graph and writing its program:
+ * the n-th allocation fails, for every n up to DENSE and then in growing steps. Each time the call
+ * returns CGC_E_NOMEM, nothing leaks (under AddressSanitizer), no folder is left half-written, and
+ * the context works again afterwards.
  */
 #include "base/base.h"
 #include "check.h"
