@@ -9,24 +9,23 @@ change.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import fx, nn
+from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch.nn.modules.dropout import _DropoutNd
 
+from quadric_pyquant.calls import Calls, replace_module
 from quadric_pyquant.modules.float_affine import affine_of_batchnorm
 from quadric_pyquant.nodes import operator_name
 from quadric_pyquant.notes import warn
+from quadric_pyquant.padding import absorb_padding
 from quadric_pyquant.tags import named_layers, require_eval
-from quadric_pyquant.tracing import is_torch_layer, trace, trace_alone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from torch import fx
 
 _DIMENSIONS: dict[type[nn.Module], tuple[type[nn.Module], ...]] = {
     nn.BatchNorm1d: (nn.Conv1d, nn.ConvTranspose1d, nn.Linear),
@@ -41,7 +40,7 @@ def fold_batchnorm(model: nn.Module) -> int:
     Warns with a QuantizationWarning for each reason, naming every BatchNorm that stays for it.
     """
     require_eval(model, "fold_batchnorm")
-    dataflow = _Dataflow.of(model)
+    dataflow = Calls.of(absorb_padding(model))
     names = {module: name for name, module in named_layers(model)}
     count = 0
     left: dict[tuple[str, bool], list[str]] = {}
@@ -56,7 +55,7 @@ def fold_batchnorm(model: nn.Module) -> int:
             left.setdefault((reason, norm.running_mean is None), []).append(f"'{name}'")
             continue
         layer.folded_batchnorm = name if isinstance(layer, nn.Linear) else ""
-        _replace(model, norm, nn.Identity().eval())
+        replace_module(model, norm, nn.Identity().eval())
         count += 1
     for (reason, unusable), norms in left.items():
         stays = "cannot be exported" if unusable else "a float32 scale and shift per channel takes its place"
@@ -64,61 +63,7 @@ def fold_batchnorm(model: nn.Module) -> int:
     return count
 
 
-@dataclass
-class _Dataflow:
-    """Calls of modules in all parts that could be traced."""
-
-    calls: dict[nn.Module, list[tuple[nn.Module, fx.Node]]] = field(default_factory=dict)
-    owners: Counter[int] = field(
-        default_factory=Counter
-    )  # id of a parameter -> number of modules that hold it
-    untraced: str = ""
-
-    @classmethod
-    def of(cls, model: nn.Module) -> _Dataflow:
-        """Trace the model, or where that is impossible the parts inside."""
-        flow = cls()
-        for module in model.modules():
-            flow.owners.update({id(parameter) for parameter in module._parameters.values()})  # noqa: SLF001
-        whole: set[nn.Module] = set()
-        for module in model.modules():
-            if not is_torch_layer(module) and (reason := trace_alone(module)[1]):
-                whole.add(module)
-                flow.untraced = flow.untraced or f"{type(module).__name__}: {reason}"
-        for part in _parts(model, whole):
-            graph, reason = trace(part, lambda m: _stays_whole(m, whole))
-            if graph is None:
-                flow.untraced = flow.untraced or reason
-                continue
-            for node in graph.nodes:
-                if node.op == "call_module":
-                    target = part.get_submodule(node.target)
-                    flow.calls.setdefault(target, []).append((part, node))
-        return flow
-
-
-def _is_leaf(module: nn.Module) -> bool:
-    return is_torch_layer(module) and not isinstance(module, nn.Sequential)
-
-
-def _parts(model: nn.Module, whole: set[nn.Module]) -> Iterator[nn.Module]:
-    """Yield the model, or in place of a module that cannot be traced its children."""
-    todo, seen = [model], set()
-    while todo:
-        module = todo.pop(0)
-        if module in seen:
-            continue
-        seen.add(module)
-        if not _stays_whole(module, whole):
-            yield module
-        todo += [c for inner in module.modules() if _stays_whole(inner, whole) for c in inner.children()]
-
-
-def _stays_whole(module: nn.Module, whole: set[nn.Module]) -> bool:
-    return module in whole or _is_leaf(module)
-
-
-def _find_layer(norm: Any, flow: _Dataflow, names: dict[nn.Module, str]) -> tuple[Any, str]:
+def _find_layer(norm: Any, flow: Calls, names: dict[nn.Module, str]) -> tuple[Any, str]:
     """Return (layer to fold into, "") or (None, reason)."""
     if norm.running_mean is None or norm.running_var is None:
         return (
@@ -175,7 +120,7 @@ def _fitting(norm: nn.Module) -> tuple[type[nn.Module], ...]:
     return (_ConvNd,)  # SyncBatchNorm takes every rank
 
 
-def _shares_weight(layer: nn.Module, flow: _Dataflow) -> bool:
+def _shares_weight(layer: nn.Module, flow: Calls) -> bool:
     parameters = layer._parameters  # noqa: SLF001
     weight = parameters.get("weight")  # absent where a parametrization computes it
     return weight is None or any(p is not None and flow.owners[id(p)] > 1 for p in parameters.values())
@@ -205,13 +150,3 @@ def _fold(layer: Any, norm: Any) -> str:
     else:
         layer.bias.data = new_bias
     return ""
-
-
-def _replace(model: nn.Module, old: nn.Module, new: nn.Module) -> None:
-    """Replace a module under every name it has."""
-    if hasattr(old, "layer_name"):
-        new.layer_name = old.layer_name
-    for parent in model.modules():
-        for name, child in parent._modules.items():  # noqa: SLF001 - all names of one module
-            if child is old:
-                parent._modules[name] = new  # noqa: SLF001

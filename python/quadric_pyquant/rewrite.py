@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from quadric_pyquant.aliasing import Aliases, nodes_after
 from quadric_pyquant.modules import QUANTIZED, Add
 from quadric_pyquant.nodes import average_pool, changes_first, is_glue, is_sum, operator_name
+from quadric_pyquant.padding import absorb_padding
 from quadric_pyquant.tags import join, layer_name
 from quadric_pyquant.tracing import is_torch_layer, replace_forward, trace_alone
 
@@ -40,6 +41,7 @@ def clone_sharing(module: nn.Module) -> nn.Module:
 def restructure(model: nn.Module) -> Report:
     """Restructure the model in place and report what stays functional."""
     report = Report()
+    absorb_padding(model)
     _separate_registrations(model, "", set())
     for path, module in reversed(list(model.named_modules())):  # children before their parents
         if not is_torch_layer(module):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import fx, nn
 
-from quadric_pyquant.modules import Add, FloatModule, QuantModule
+from quadric_pyquant.modules import Add, FloatModule, PaddedConv2d, QuantModule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,7 +84,7 @@ def trace_alone(module: nn.Module) -> tuple[fx.Graph | None, str]:
 
 def is_torch_layer(module: nn.Module) -> bool:
     """Return whether a module is one of torch's (or ours): its forward is known and not traced."""
-    if isinstance(module, Add | QuantModule | FloatModule):
+    if isinstance(module, Add | PaddedConv2d | QuantModule | FloatModule):
         return True
     forward = getattr(type(module), "forward", None)
     return str(getattr(forward, "__module__", "")).startswith(("torch.nn", "torch.ao.nn"))

@@ -14,6 +14,7 @@ from quadric_pyquant.modules.float_add import FloatAdd
 from quadric_pyquant.modules.float_affine import FloatAffine
 from quadric_pyquant.modules.float_conv2d import FloatConv2d
 from quadric_pyquant.modules.float_linear import FloatLinear
+from quadric_pyquant.modules.padded_conv2d import PaddedConv2d
 from quadric_pyquant.modules.qadd import QAdd
 from quadric_pyquant.modules.qavg_pool2d import QAvgPool2d
 from quadric_pyquant.modules.qconv2d import QConv2d
@@ -21,6 +22,7 @@ from quadric_pyquant.modules.qlinear import QLinear
 
 QUANTIZED: dict[type[nn.Module], type[QuantModule]] = {
     nn.Conv2d: QConv2d,
+    PaddedConv2d: QConv2d,
     nn.Linear: QLinear,
     Add: QAdd,
     nn.AvgPool2d: QAvgPool2d,
@@ -29,6 +31,7 @@ QUANTIZED: dict[type[nn.Module], type[QuantModule]] = {
 # An average pool has no entry: the graph around it decides its precision (EXPORT_CONTRACT.md).
 FLOAT: dict[type[nn.Module], type[FloatModule]] = {
     nn.Conv2d: FloatConv2d,
+    PaddedConv2d: FloatConv2d,
     nn.Linear: FloatLinear,
     Add: FloatAdd,
 }
@@ -42,6 +45,7 @@ __all__ = [
     "FloatConv2d",
     "FloatLinear",
     "FloatModule",
+    "PaddedConv2d",
     "QAdd",
     "QAvgPool2d",
     "QConv2d",

@@ -21,7 +21,14 @@ def pair(value: Any) -> list[int]:
 
 
 def conv_padding(conv: nn.Conv2d) -> list[int]:
-    """Return the padding of a convolution; 'same' puts the odd row or column at the end, as torch does."""
+    """Return the padding of a convolution with its border, if it is a PaddedConv2d."""
+    return [
+        own + more for own, more in zip(_own_padding(conv), getattr(conv, "border", [0] * 4), strict=True)
+    ]
+
+
+def _own_padding(conv: nn.Conv2d) -> list[int]:
+    """Return torch's padding; 'same' puts the odd row or column at the end."""
     if conv.padding == "valid":
         return [0, 0, 0, 0]
     if conv.padding == "same":
