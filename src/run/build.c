@@ -14,19 +14,16 @@ enum { SETTINGS_MAX_BYTES = 1 << 16 };
 
 static const char *const build_words[RUN_KINDS] = {"host", "epu_host", "iss"};
 
-typedef struct moment { /* of the last change of a file; sec 0 = no such file */
-    long long sec, nsec;
-} moment;
-
-static moment changed(const char *path)
+run_stamp run_stamp_of(const char *path)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return (moment){0, 0};
-    return (moment){(long long)st.st_mtim.tv_sec, (long long)st.st_mtim.tv_nsec};
+        return (run_stamp){0};
+    return (run_stamp){(long long)st.st_dev, (long long)st.st_ino, (long long)st.st_mtim.tv_sec,
+                       (long long)st.st_mtim.tv_nsec};
 }
 
-static bool later(moment a, moment b)
+static bool later(run_stamp a, run_stamp b)
 {
     return a.sec != b.sec ? a.sec > b.sec : a.nsec > b.nsec;
 }
@@ -39,9 +36,9 @@ static bool is_source(const char *name)
 }
 
 /* Latest change of a source file in folder and, one level down, in its folders but build/. */
-static moment newest_source(arena *a, const char *folder, int depth)
+static run_stamp newest_source(arena *a, const char *folder, int depth)
 {
-    moment newest = {0, 0};
+    run_stamp newest = {0};
     size_t n;
     const char **names = dir_list(a, folder, &n);
     for (size_t i = 0; i < n; i++) {
@@ -49,9 +46,9 @@ static moment newest_source(arena *a, const char *folder, int depth)
             continue;
         const char *path = arena_printf(a, "%s/%s", folder, names[i]);
         struct stat st;
-        moment m = {0, 0};
+        run_stamp m = {0};
         if (is_source(names[i]))
-            m = changed(path);
+            m = run_stamp_of(path);
         else if (depth < 3 && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
             m = newest_source(a, path, depth + 1);
         if (later(m, newest))
@@ -123,7 +120,7 @@ static bool same_settings(cgc_program *p, const char *path, const char *settings
 static bool is_fresh(cgc_program *p, const char *product, const char *settings_path,
                      const char *settings, arena *a)
 {
-    moment made = changed(product), stamp = changed(settings_path);
+    run_stamp made = run_stamp_of(product), stamp = run_stamp_of(settings_path);
     if (!made.sec || !later(made, newest_source(a, p->source_path, 0)))
         return false;
     return !stamp.sec || later(made, stamp) || same_settings(p, settings_path, settings, a);

@@ -62,6 +62,17 @@ static cgc_status load(cgc_program *p, run_kind kind, const char *path, run_prod
     return CGC_OK;
 }
 
+/* The manifest in memory must be the tree's: sizes of inputs and outputs come from it. */
+static cgc_status check_same_tree(cgc_program *p)
+{
+    const run_stamp now =
+        run_stamp_of(arena_printf(&p->result, "%s/manifest.json", p->source_path));
+    if (memcmp(&now, &p->manifest, sizeof now) == 0)
+        return CGC_OK;
+    return diag(p->ctx, CGC_E_FILE, (diag_info){.setting = p->source_path, .cure = "open it again"},
+                "the program was %s since it was opened", now.sec ? "compiled again" : "removed");
+}
+
 cgc_status run_product_get(cgc_program *p, run_kind kind, bool traced, run_product **out)
 {
     run_product *product = &p->products[kind];
@@ -69,6 +80,7 @@ cgc_status run_product_get(cgc_program *p, run_kind kind, bool traced, run_produ
     bool rebuilt;
     if (kind == RUN_ISS)
         traced = false;
+    TRY(check_same_tree(p));
     TRY(run_build(p, kind, traced, &path, &rebuilt));
     *out = product;
     if (product->loaded && product->traced == traced)

@@ -282,8 +282,9 @@ static cgc_status open_inner(cgc_program *p, const char *source_path)
         n--;
     p->source_path = arena_strndup(&p->arena, source_path, n);
     p->build_path = arena_printf(&p->arena, "%s/build", p->source_path);
-    cgc_status s =
-        read_manifest(p, arena_printf(&p->arena, "%s/manifest.json", p->source_path), &p->work);
+    const char *path = arena_printf(&p->arena, "%s/manifest.json", p->source_path);
+    p->manifest = run_stamp_of(path);
+    cgc_status s = read_manifest(p, path, &p->work);
     for (int32_t i = 0; i < RUN_KINDS; i++)
         p->settings[i] = (run_settings){"", ""};
     CGC_LEAVE(p->ctx);

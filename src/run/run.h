@@ -46,6 +46,11 @@ typedef struct run_entry {
                const char *variant, run_trace_fn trace, void *ud);
 } run_entry;
 
+/* Which file a path named at some time: another one, or a changed one, compares unequal. */
+typedef struct run_stamp {
+    long long device, inode, sec, nsec; /* sec 0: no such file */
+} run_stamp;
+
 typedef enum run_kind { RUN_HOST, RUN_EPU_HOST, RUN_ISS, RUN_KINDS } run_kind;
 
 /* One loaded product, kept between runs until it is built again. */
@@ -71,6 +76,7 @@ struct cgc_program {
     cgc_ctx *ctx;
     arena arena;
     const char *module, *source_path, *build_path;
+    run_stamp manifest; /* when it was opened */
     cgc_hw hw;
     run_port *inputs, *outputs;
     int32_t n_inputs, n_outputs;
@@ -113,7 +119,9 @@ cgc_status run_engine_parse(cgc_ctx *ctx, const char *name, run_engine *out);
 cgc_status run_program(cgc_program *p, const char *engine, bool traced, const ir_tensor *inputs,
                        ir_tensor *outputs);
 
-/* build.c: makes the product with build.sh unless it is newer than every source and was made with the same settings.
+/* build.c */
+run_stamp run_stamp_of(const char *path);
+/* Makes the product with build.sh unless it is newer than every source and was made with the same settings.
  * *out_path is in p->arena; *out_rebuilt says whether build.sh ran. */
 cgc_status run_build(cgc_program *p, run_kind kind, bool traced, const char **out_path,
                      bool *out_rebuilt);

@@ -54,8 +54,8 @@ static cgc_status fault(cgc_program *p, const iss_machine *m, const iss_stop *st
     arena *a = &p->result;
     diag_info info = {.layer = layer ? layer->name : NULL, .op = layer ? layer->op : NULL};
     /* The message holds the place: function, offset, file and line. */
-    info.found = stop->message && stop->message[0] ? stop->message
-                                                   : arena_printf(a, "pc 0x%08x", stop->pc);
+    info.found =
+        stop->message && stop->message[0] ? stop->message : arena_printf(a, "pc 0x%08x", stop->pc);
     if (stop->reason == ISS_EXIT)
         info.found = arena_printf(a, "exit code %u", stop->code);
     if (stop->reason == ISS_RACE && iss_race_count(m) > 0) {

@@ -15,14 +15,17 @@ enum { C = 2, H = 3, W = 4, N = C * H * W };
 
 static char root[256];
 
-static const char manifest[] =
-    "{\"format\": 1, \"module\": \"m\", \"hw\": {\"array_size\": 8},\n"
-    " \"inputs\": [{\"name\": \"x\", \"dtype\": \"int8\", \"shape\": [1,2,3,4], \"ddr\": 1073741824}],\n"
-    " \"outputs\": [{\"name\": \"out_0\", \"dtype\": \"int8\", \"shape\": [1,2,3,4], \"ddr\": 1073741888}],\n"
-    " \"weights_ddr\": 1073741952, \"ddr_bytes\": 4096,\n"
-    " \"layers\": [{\"id\": 1, \"name\": \"block.act\", \"op\": \"contrib.epu.table\", \"value\": \"%0\",\n"
-    "   \"dtype\": \"int8\", \"shape\": [1,2,3,4], \"macs\": 0,\n"
-    "   \"host\": {\"kernel\": \"table_s8\", \"layout\": \"nhwc\", \"border\": [1,2,1,1], \"row_bytes\": 16}}]}\n";
+static const char manifest[] = "{\"format\": 1, \"module\": \"m\", \"hw\": {\"array_size\": 8},\n"
+                               " \"inputs\": [{\"name\": \"x\", \"dtype\": \"int8\", \"shape\": "
+                               "[1,2,3,4], \"ddr\": 1073741824}],\n"
+                               " \"outputs\": [{\"name\": \"out_0\", \"dtype\": \"int8\", "
+                               "\"shape\": [1,2,3,4], \"ddr\": 1073741888}],\n"
+                               " \"weights_ddr\": 1073741952, \"ddr_bytes\": 4096,\n"
+                               " \"layers\": [{\"id\": 1, \"name\": \"block.act\", \"op\": "
+                               "\"contrib.epu.table\", \"value\": \"%0\",\n"
+                               "   \"dtype\": \"int8\", \"shape\": [1,2,3,4], \"macs\": 0,\n"
+                               "   \"host\": {\"kernel\": \"table_s8\", \"layout\": \"nhwc\", "
+                               "\"border\": [1,2,1,1], \"row_bytes\": 16}}]}\n";
 
 /* -DWRONG=i makes element i (NHWC order) of the layer wrong. */
 static const char program[] =
@@ -31,7 +34,8 @@ static const char program[] =
     "static size_t arena(void) { return 5 * 16; }\n"
     "static size_t weights(void) { return 256; }\n"
     "#ifndef WRONG\n#define WRONG -1\n#endif\n"
-    "static int run(const void *w, void *a, const void *const *in, void *const *out, const char *variant,\n"
+    "static int run(const void *w, void *a, const void *const *in, void *const *out, const char "
+    "*variant,\n"
     "               hook trace, void *ud)\n"
     "{\n"
     "    const signed char *t = w, *x = in[0]; signed char *y = out[0], *b = a;\n"
@@ -94,7 +98,8 @@ static cgc_graph *make_graph(cgc_ctx *ctx, int8_t table[256])
     cgc_graph *g = cgc_graph_new(ctx);
     cgc_value x, t, y;
     int32_t index;
-    cgc_tensor constant = {.dtype = image(NULL).dtype, .rank = 1, .dims = {256}, .data = table, .bytes = 256};
+    cgc_tensor constant = {
+        .dtype = image(NULL).dtype, .rank = 1, .dims = {256}, .data = table, .bytes = 256};
     const int64_t dims[4] = {1, C, H, W};
     CHECK(cgc_graph_add_input(g, "x", constant.dtype, 4, dims, &x) == 0);
     CHECK(cgc_graph_add_constant(g, &constant, &t, &index) == 0);
@@ -181,11 +186,31 @@ static void test_prove(cgc_ctx *ctx, cgc_graph *g, cgc_program *p, int8_t *x, co
     CHECK(differing == 1);
     int right = table[x[18] + 128], wrong = right ^ 1;
     snprintf(wanted, sizeof wanted,
-             "first in layer 1 'block.act' (contrib.epu.table, %%0) at [0, 1, 1, 2]: interp %d, host %d\n", right, wrong);
+             "first in layer 1 'block.act' (contrib.epu.table, %%0) at [0, 1, 1, 2]: interp %d, "
+             "host %d\n",
+             right, wrong);
     CHECK(strstr(text, wanted) != NULL);
     if (check_failures)
         printf("%s", text);
     CHECK(cgc_prove(g, p, "gpu", &in, 1, &differing, &text) != 0);
+    cgc_ctx_clear(ctx);
+}
+
+/* Another tree in its place: the program in memory must not run it. */
+static void test_replaced(cgc_ctx *ctx, cgc_program *p, int8_t *x)
+{
+    int8_t y[N];
+    char from[512], to[512];
+    cgc_error e;
+    cgc_tensor in = image(x), out = image(y);
+    snprintf(from, sizeof from, "%s/new", root);
+    snprintf(to, sizeof to, "%s/manifest.json", root);
+    put("new", manifest, sizeof manifest - 1);
+    CHECK(rename(from, to) == 0);
+    CHECK(cgc_program_run(p, "host", &in, 1, &out, 1) != 0);
+    cgc_ctx_error(ctx, &e);
+    CHECK_STR(e.id, "E_FILE");
+    CHECK_STR(e.setting, root);
     cgc_ctx_clear(ctx);
 }
 
@@ -196,7 +221,8 @@ static void test_manifests(cgc_ctx *ctx)
         {"\"format\": 1", "\"format\": 2"},
         {"\"module\": \"m\"", "\"module\": 3"},
         {"\"array_size\": 8", "\"array_size\": 0"},
-        {"\"dtype\": \"int8\", \"shape\": [1,2,3,4], \"ddr\"", "\"dtype\": \"int9\", \"shape\": [1,2,3,4], \"ddr\""},
+        {"\"dtype\": \"int8\", \"shape\": [1,2,3,4], \"ddr\"",
+         "\"dtype\": \"int9\", \"shape\": [1,2,3,4], \"ddr\""},
         {"[1,2,3,4]", "[1,2,3,4.5]"},
         {"[1,2,3,4]", "[1,2,3,-4]"},
         {"[1,2,3,4]", "[2000000000,2000000000,3,4]"},
@@ -216,7 +242,8 @@ static void test_manifests(cgc_ctx *ctx)
         CHECK(at != NULL);
         if (!at)
             continue;
-        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - manifest), manifest, changes[i][1], at + strlen(changes[i][0]));
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - manifest), manifest, changes[i][1],
+                 at + strlen(changes[i][0]));
         put("manifest.json", text, strlen(text));
         cgc_program *p = NULL;
         cgc_status s = cgc_program_open(ctx, root, &p);
@@ -245,6 +272,7 @@ int main(void)
         test_running(ctx, p, x, table);
         test_refusals(ctx, p, x);
         test_prove(ctx, g, p, x, table);
+        test_replaced(ctx, p, x);
     }
     cgc_program_free(p);
     test_manifests(ctx);
