@@ -16,16 +16,17 @@ static int32_t memory_order(const plan_buffer *y, int32_t axes[IR_MAX_RANK])
 {
     static const int32_t nhwc[4] = {0, 2, 3, 1};
     const int32_t rank = y->value->type.rank;
-    for (int32_t i = 0; i < rank; i++)
-        axes[i] = y->layout == PLAN_NHWC && rank == 4 ? nhwc[i] : i;
-    return rank;
+    int32_t n = 0;
+    for (; n < rank && n < IR_MAX_RANK; n++)
+        axes[n] = y->layout == PLAN_NHWC && rank == 4 ? nhwc[n] : n;
+    return n;
 }
 
 /* A constant is spread to the result's shape, without its border. */
 static distances of_constant(const plan_buffer *y)
 {
     distances out = {{0}};
-    int32_t axes[IR_MAX_RANK];
+    int32_t axes[IR_MAX_RANK] = {0};
     int64_t step = 1;
     for (int32_t i = memory_order(y, axes) - 1; i >= 0; i--) {
         out.d[axes[i]] = step;
@@ -42,8 +43,7 @@ static distances of_buffer(const plan_buffer *b, const plan_buffer *y)
     const int64_t images[4] = {b->image_bytes / elem, 1, b->row_bytes / elem,
                                b->pixel_bytes / elem};
     int64_t step = 1;
-    for (int32_t i = t->rank - 1; i >= 0; i--) {
-        const int32_t d = i + to->rank - t->rank;
+    for (int32_t i = t->rank - 1, d = to->rank - 1; i >= 0 && d >= 0; i--, d--) {
         const bool repeated = t->dims[i] != to->dims[d];
         out.d[d] = repeated ? 0 : b->layout == PLAN_NHWC && t->rank == 4 ? images[i] : step;
         step *= t->dims[i];
