@@ -129,7 +129,7 @@ def test_array_program_gives_the_hosts_bytes(
     wanted = int(run([native(["conv.c", "conv_host.c", body], includes, tmp_path)]))
     elf = cross(["conv.c", "conv_guest.c"], "-O2")
     for array in ("4", "7", "16"):  # more PEs than pixels of a tile change nothing
-        got = simulate(elf, "--array", array, "--race")
+        got = simulate(elf, "--set", f"array_size={array}", "--race")
         assert (got["reason"], got["code"], got["races"]) == (EXIT, wanted, [])
         assert got["macs"] == int(array) ** 2 * 9 * 16 * 72
 
@@ -147,7 +147,9 @@ def test_race_names_both_lines(
     removed: tuple[str, str, str, int], dwarf: str, cross: Any, simulate: Any
 ) -> None:
     missing, first, second, space = removed
-    got = simulate(cross(["conv.c", "conv_guest.c"], "-O2", dwarf, f"-D{missing}"), "--race", "--array", "4")
+    got = simulate(
+        cross(["conv.c", "conv_guest.c"], "-O2", dwarf, f"-D{missing}"), "--race", "--set", "array_size=4"
+    )
     assert got["reason"] == EXIT, got["message"]
     assert got["races"], "no race found"
     place_a, place_b, where = got["races"][0]
@@ -158,14 +160,14 @@ def test_race_names_both_lines(
 
 def test_every_removed_wait_leaves_values_alone(cross: Any, simulate: Any) -> None:
     """Function happens in program order: a race changes no value, which is why the detector is needed."""
-    whole = simulate(cross(["conv.c", "conv_guest.c"], "-O2"), "--array", "4")["code"]
+    whole = simulate(cross(["conv.c", "conv_guest.c"], "-O2"), "--set", "array_size=4")["code"]
     for missing in ("WITHOUT_WAIT_SUMS", "WITHOUT_WAIT_RESULT", "WITHOUT_WAIT_DONE"):
-        got = simulate(cross(["conv.c", "conv_guest.c"], "-O2", f"-D{missing}"), "--array", "4")
+        got = simulate(cross(["conv.c", "conv_guest.c"], "-O2", f"-D{missing}"), "--set", "array_size=4")
         assert got["code"] == whole
 
 
 def test_deadlock_names_its_line(cross: Any, simulate: Any) -> None:
-    got = simulate(cross(["conv.c", "conv_guest.c"], "-O2", "-g", "-DDEADLOCK"), "--array", "4")
+    got = simulate(cross(["conv.c", "conv_guest.c"], "-O2", "-g", "-DDEADLOCK"), "--set", "array_size=4")
     assert got["reason"] == DEADLOCK
     assert got["layer"] == 1
     assert got["symbol"] == "run_conv"
@@ -175,14 +177,14 @@ def test_deadlock_names_its_line(cross: Any, simulate: Any) -> None:
 
 def test_fault_names_its_line(cross: Any, simulate: Any) -> None:
     # A tile of 16 lanes on 9 PEs.
-    got = simulate(cross(["conv.c", "conv_guest.c"], "-O2", "-g"), "--array", "3")
+    got = simulate(cross(["conv.c", "conv_guest.c"], "-O2", "-g"), "--set", "array_size=3")
     assert got["reason"] == ILLEGAL
     line = line_of("conv.c", "ccl_ald_window(")
     assert re.search(rf"more lanes than PEs .*\(conv\.c:{line}\)", got["message"])
 
 
 def test_program_without_lines_names_its_function(cross: Any, simulate: Any) -> None:
-    got = simulate(cross(["conv.c", "conv_guest.c"], "-O2", "-g0", "-DDEADLOCK"), "--array", "4")
+    got = simulate(cross(["conv.c", "conv_guest.c"], "-O2", "-g0", "-DDEADLOCK"), "--set", "array_size=4")
     assert got["symbol"] == "run_conv"
     assert "run_conv+0x" in got["message"]
     assert ".c:" not in got["message"]
