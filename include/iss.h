@@ -17,12 +17,12 @@ typedef struct iss_machine iss_machine;
 
 typedef enum iss_reason {
     ISS_RUNNING,
-    ISS_EXIT,      /* ecall with a7 = 93; code = a0 */
-    ISS_ILLEGAL,   /* unknown instruction or unusable operand */
-    ISS_ACCESS,    /* address outside the memory map */
-    ISS_DEADLOCK,  /* a wait for a count that no earlier post reaches */
-    ISS_RACE,      /* two unordered conflicting accesses (race detector on) */
-    ISS_LIMIT      /* instruction budget used up, or no memory for the simulator */
+    ISS_EXIT,     /* ecall with a7 = 93; code = a0 */
+    ISS_ILLEGAL,  /* unknown instruction or unusable operand */
+    ISS_ACCESS,   /* address outside the memory map */
+    ISS_DEADLOCK, /* a wait for a count that no earlier post reaches */
+    ISS_RACE,     /* two unordered conflicting accesses (race detector on) */
+    ISS_LIMIT     /* instruction budget used up, or no memory for the simulator */
 } iss_reason;
 
 typedef struct iss_stop {
@@ -48,12 +48,14 @@ enum {
 };
 
 typedef struct iss_stats {
-    uint64_t cycles;              /* whole run, or of one layer: growth of the completion of all queues but DMI */
-    uint64_t instructions;        /* scalar */
-    uint64_t macs;                /* useful slots are the program's affair: these are lanes*no*k*M as issued */
+    uint64_t
+        cycles; /* whole run, or of one layer: growth of the completion of all queues but DMI */
+    uint64_t instructions; /* scalar */
+    uint64_t macs; /* useful slots are the program's affair: these are lanes*no*k*M as issued */
     uint64_t busy[6];
     uint64_t stall[6][5];
-    uint64_t dmi_wait[5];         /* part of a queue's stalls WAIT that was for events of DMI: data on its way in */
+    uint64_t dmi_wait
+        [5]; /* part of a queue's stalls WAIT that was for events of DMI: data on its way in */
     uint64_t ops[6];
     uint64_t ddr_read_bytes, ddr_write_bytes; /* as transferred, whole bursts */
     uint64_t ocm_peak_bytes, lrm_peak_bytes;  /* highest offset touched + 1 */
@@ -75,7 +77,7 @@ void iss_set_mark_hook(iss_machine *m, iss_mark_fn fn, void *ud);
  * after any other stop it gives the same stop again. */
 cgc_status iss_run(iss_machine *m, uint64_t max_instructions, iss_stop *out_stop);
 void iss_get_stats(const iss_machine *m, iss_stats *out_total);
-int32_t iss_layer_count(const iss_machine *m);            /* highest mark + 1 */
+int32_t iss_layer_count(const iss_machine *m); /* highest mark + 1 */
 void iss_get_layer_stats(const iss_machine *m, int32_t layer, iss_stats *out_stats);
 /* Races found so far: both places as "symbol+offset (file:line)". */
 typedef struct iss_race {
@@ -86,8 +88,8 @@ typedef struct iss_race {
 } iss_race;
 int32_t iss_race_count(const iss_machine *m);
 void iss_race_get(const iss_machine *m, int32_t i, iss_race *out_race);
-/* With the race detector on: how often the wait or swait at pc ran, and how many of these runs ordered anything that was
- * not ordered before; zeros for other places. */
+/* With the race detector on: how often the wait or swait at pc ran, and how many of these runs ordered anything that
+ * was not ordered before; zeros for other places. */
 void iss_wait_get(const iss_machine *m, uint32_t pc, uint64_t *out_runs, uint64_t *out_ordering);
 
 #ifdef __cplusplus

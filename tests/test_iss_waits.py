@@ -2,8 +2,8 @@
 """One wait at a time removed from an emitted program: what the race detector then reports.
 
 The detector looks at order, not at times, so a program without a report is right at any timing. A removal
-without a report is therefore harmless, and the untouched run says why: the wait ordered nothing that was not ordered
-before (never run, or implied by other waits), or what it ordered touches no byte in common.
+without a report is therefore harmless, and the untouched run says why: the wait ordered nothing that was not
+ordered before (never run, or implied by other waits), or what it ordered touches no byte in common.
 """
 
 from __future__ import annotations
