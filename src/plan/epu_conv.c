@@ -355,7 +355,7 @@ static int64_t try_channel(plan *p, const epu_view *v, int32_t tile, int64_t roo
         const bool again = t.n_parts > 1 && (t.tiles > 1 || v->images > 1);
         t.sets_per_piece = again || t.set_bytes <= PIECE_BYTES ? 1 : 0;
         t.column_bytes = (int32_t)epu_max(PIECE_BYTES / block / 16 * 16, 16);
-        const int64_t piece = t.sets_per_piece ? t.set_bytes : (int64_t)block * (t.column_bytes + EPU_CONST_BYTES);
+        const int64_t piece = t.sets_per_piece ? t.set_bytes : (int64_t)block * (t.part_bytes + EPU_CONST_BYTES);
         if (piece > room)
             continue;
         const int64_t cycles = channel_cycles(hw, &t);

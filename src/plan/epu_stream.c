@@ -133,7 +133,7 @@ static bool is_freed(const walk *k, const epu_piece *w)
     const epu_step *e = epu_of(k->p->steps[k->step]);
     if (w->by_arr)
         return k->at >= 1 + (w->last_unit + 1) * e->ticks;
-    return k->at >= (w->last_unit == 0 ? 1 : 2 + (w->last_unit - 1) * e->ticks);
+    return k->at >= 1 + w->last_unit * e->ticks; /* loads of a unit are over when it begins */
 }
 
 int64_t epu_activation_end(const plan *p, int32_t first, int32_t last)
