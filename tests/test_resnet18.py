@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """torchvision's ResNet-18, quantized: the same bytes on every engine, layer by layer equal to the reference.
 
-At 32x32 per tensor and per channel with every layer compared; at 224x224 the outputs of every engine and
-every layer of the host program. Weights are seeded: bytes are compared, not accuracy.
+At 32x32 and 224x224, per tensor and per output channel: the PyTorch int8 module, the interpreter, every
+variant of the host program, the EPU text on the host, and the simulator, which finds no race. Weights are
+seeded: bytes are compared, not accuracy.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -16,17 +18,27 @@ from reference import graph as reference_graph
 torch = pytest.importorskip("torch")
 torchvision = pytest.importorskip("torchvision")
 opencgc = pytest.importorskip("opencgc")
-if TYPE_CHECKING:
-    import pathlib
-
+pytest.importorskip("ziglang", reason="the cross compiler (PyPI package ziglang) is not installed")
 pytestmark = pytest.mark.slow
 LAYERS = 30  # 20 convolutions, 8 sums, pools, fc: no engine may show fewer
+BOTH = pytest.mark.parametrize("network", [False, True], ids=["per tensor", "per channel"], indirect=True)
+IMAGES = {32: 100, 224: 2}
+ENGINES = {  # images that each engine computes
+    32: {"host": 100, "host:ref": 20, "host:avx512vnni": 100, "epu_host": 5, "iss": 3, "iss:race": 1},
+    224: {"host": 2, "host:ref": 1, "host:avx512vnni": 2, "epu_host": 1, "iss": 2, "iss:race": 1},
+}
+
+
+class Network(NamedTuple):
+    size: int
+    model: Any
+    graph: Any
+    module: Any
 
 
 def quantized(size: int, *, per_channel: bool) -> Any:
-    """Graph of a seeded, calibrated ResNet-18 at size x size."""
+    """A seeded, calibrated ResNet-18 for images of size x size."""
     from quadric_pyquant import calibration, model_conversion
-    from tvm.contrib.epu.chipy import Tensor, export
 
     torch.manual_seed(3)
     model = torchvision.models.resnet18(weights=None, num_classes=10).eval()
@@ -35,13 +47,66 @@ def quantized(size: int, *, per_channel: bool) -> Any:
     config = model_conversion.generate_quant_config(model)
     config["defaults"].update(int8_matmul=True, quantize_output=True, w_per_channel=per_channel)
     model_conversion.quantize_model(model, config)
-    calibration.run_calibration(model, [torch.randn(2, 3, size, size)], num_batches=1)
+    calibration.run_calibration(model, [torch.randn(2, 3, size, size)], num_batches=1, progress=False)
     model_conversion.freeze_model_weights(model)
     model_conversion.validate_model_export_ready(model)
-    return export(model, x=Tensor((1, 3, size, size), "float32"))
+    return model
 
 
-def reference_values(graph: Any, x: np.ndarray, path: pathlib.Path) -> dict[str, np.ndarray]:
+def make_network(size: int, *, per_channel: bool, folder: Path) -> Network:
+    from tvm.contrib.epu.chipy import Tensor, export
+
+    model = quantized(size, per_channel=per_channel)
+    graph = export(model, x=Tensor((1, 3, size, size), "float32"))
+    return Network(size, model, graph, graph.compile("resnet18", build_path=folder))
+
+
+@pytest.fixture(scope="module")
+def network(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Network:
+    return make_network(32, per_channel=request.param, folder=tmp_path_factory.mktemp("resnet18"))
+
+
+def images(size: int) -> np.ndarray:
+    return np.random.default_rng(1).normal(size=(IMAGES[size], 3, size, size)).astype(np.float32)
+
+
+def only(outputs: dict[str, np.ndarray]) -> np.ndarray:
+    (value,) = outputs.values()
+    return value
+
+
+def differing(wanted: np.ndarray, found: np.ndarray) -> int:
+    assert wanted.shape == found.shape
+    assert wanted.dtype == found.dtype
+    return int(np.count_nonzero(wanted.view(np.uint8) != found.view(np.uint8)))
+
+
+def usable(engine: str) -> bool:
+    if engine != "host:avx512vnni":
+        return True
+    return "avx512_vnni" in Path("/proc/cpuinfo").read_text()
+
+
+def compare_outputs(network: Network) -> None:
+    """Every engine against the PyTorch int8 module."""
+    batch = images(network.size)
+    with torch.no_grad():
+        wanted = [network.model(torch.from_numpy(image[None])).numpy() for image in batch]
+    assert len({w.tobytes() for w in wanted}) == len(batch)  # the images tell
+    counts = {"interp": len(batch), **ENGINES[network.size]}
+    found = {}
+    for engine, count in counts.items():
+        if not usable(engine):
+            continue
+        run = network.graph.run if engine == "interp" else network.module.run
+        found[engine] = sum(
+            differing(w, only(run({"x": image[None]}, engine)))
+            for w, image in zip(wanted[:count], batch[:count], strict=True)
+        )
+    assert found == dict.fromkeys(found, 0)
+
+
+def reference_values(graph: Any, x: np.ndarray, path: Path) -> dict[str, np.ndarray]:
     graph.save(path)
     lowered = opencgc.load(path)
     lowered.context.check(opencgc.graph.lib.cgc_graph_run_passes(lowered.pointer, b""))
@@ -60,21 +125,29 @@ def compare_layers(module: Any, x: np.ndarray, engine: str, wanted: dict[str, np
     assert compared >= LAYERS, f"{engine} showed {compared} layers"
 
 
-@pytest.mark.parametrize("per_channel", [False, True], ids=["per tensor", "per channel"])
-def test_every_layer_at_32(tmp_path: pathlib.Path, *, per_channel: bool) -> None:
-    graph = quantized(32, per_channel=per_channel)
-    x = np.random.default_rng(1).normal(size=(1, 3, 32, 32)).astype(np.float32)
-    wanted = reference_values(graph, x, tmp_path / "lowered.cgc")
-    assert np.array_equal(next(iter(graph.run({"x": x}).values())), list(wanted.values())[-1])
-    module = graph.compile("resnet18", build_path=tmp_path)
+@BOTH
+def test_outputs_at_32(network: Network) -> None:
+    compare_outputs(network)
+
+
+@BOTH
+def test_every_layer_at_32(network: Network, tmp_path: Path) -> None:
+    x = images(32)[:1]
+    wanted = reference_values(network.graph, x, tmp_path / "lowered.cgc")
+    assert np.array_equal(only(network.graph.run({"x": x})), list(wanted.values())[-1])
     for engine in ("host:ref", "host", "epu_host", "iss"):
-        compare_layers(module, x, engine, wanted)
+        compare_layers(network.module, x, engine, wanted)
 
 
-def test_proof_at_224(tmp_path: pathlib.Path) -> None:
-    graph = quantized(224, per_channel=True)
-    x = np.random.default_rng(1).normal(size=(1, 3, 224, 224)).astype(np.float32)
-    proof = graph.prove({"x": x})
-    assert proof.differing == 0, proof.text
-    wanted = reference_values(graph, x, tmp_path / "lowered.cgc")
-    compare_layers(graph.compile("resnet18", build_path=tmp_path), x, "host", wanted)
+@pytest.mark.parametrize("per_channel", [False, True], ids=["per tensor", "per channel"])
+def test_outputs_and_layers_at_224(tmp_path: Path, *, per_channel: bool) -> None:
+    network = make_network(224, per_channel=per_channel, folder=tmp_path)
+    compare_outputs(network)
+    report = network.module.report.json  # of the last run on the simulator
+    assert all(layer["mac_utilization"] <= 1 for layer in report["layers"])
+    assert all(layer["cycles"] >= layer["roofline_cycles"] for layer in report["layers"])
+    assert sum(layer["cycles"] for layer in report["layers"]) == report["total"]["cycles"]
+    x = images(224)[:1]
+    wanted = reference_values(network.graph, x, tmp_path / "lowered.cgc")
+    for engine in ("host", "iss"):
+        compare_layers(network.module, x, engine, wanted)
