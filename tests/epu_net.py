@@ -80,10 +80,12 @@ class Net:
         self.value = self.node("contrib.epu.dense", [flat, self.int8(units, count), bias], f"units={units}, {text}", layer)
         self.shape = (n, units, 1, 1)
 
-    def add(self, other: Any, clamp_min: int = -128, layer: str = "") -> None:
+    def add(self, other: Any, clamp_min: int = -128, layer: str = "", *, ties: bool = False) -> None:
+        """ties: scales for which only the division gives the right bytes."""
+        scales = (0.031, 0.027, 0.04) if ties else (0.0313274, 0.0271923, 0.0407341)
         attrs = (
-            f"a_scale=0.031f, a_zero_point=3, b_scale=0.027f, b_zero_point={self.zero_point}, y_scale=0.04f, "
-            f"y_zero_point=3, clamp_min={clamp_min}"
+            f"a_scale={scales[0]}f, a_zero_point=3, b_scale={scales[1]}f, b_zero_point={self.zero_point}, "
+            f"y_scale={scales[2]}f, y_zero_point=3, clamp_min={clamp_min}"
         )
         self.value = self.node("qnn.add", [self.value, other], attrs, layer)
         self.zero_point = 3
@@ -152,12 +154,13 @@ def _random_pool(net: Net) -> None:
 
 
 def _random_add(net: Net) -> None:
+    ties = net.random.random() < 0.5
     if net.random.random() < 0.4:
-        net.add(net.int8(*net.shape))
+        net.add(net.int8(*net.shape), ties=ties)
         return
     other = net.value
     net.table()
-    net.add(other)
+    net.add(other, ties=ties)
 
 
 def random_net(seed: int) -> Net:

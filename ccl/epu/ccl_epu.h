@@ -92,6 +92,7 @@ typedef struct ccl_scale {
  * void ccl_red_max(const ccl_taps *t, uint32_t src, uint32_t dst);
  * void ccl_red_sum(const ccl_taps *t, uint32_t src, uint32_t zp);     n <= num_acc sums of (q - zp) to accumulators
  * void ccl_add(const ccl_binary *b, uint32_t pair_a_b, uint32_t pair_dst_n);
+ * void ccl_add_scaled(const ccl_binary *b, uint32_t pair_a_b, uint32_t pair_dst_n);  y_scale is a factor
  * void ccl_lut(uint32_t table_lrm, uint32_t src, uint32_t pair_dst_n);
  * void ccl_quant(const ccl_scale *s, uint32_t src, uint32_t pair_dst_n);
  * void ccl_dequant(const ccl_scale *s, uint32_t src, uint32_t pair_dst_n);

@@ -63,6 +63,7 @@ typedef struct epu_flat {
     int32_t block;  /* bytes per lane */
     int64_t lanes;
     int32_t tiles, lrm_a, lrm_b, lrm_out, lrm_table;
+    float factor;   /* add: what replaces the division by y_scale with the same bytes; 0 = nothing does */
 } epu_flat;
 
 /* quantize, dequantize: planes [images][planes][pixels] of float32 beside [images][pixels][planes] of int8; a lane is a

@@ -5,6 +5,9 @@
  * Invariant: lanes * bytes per lane covers a tensor exactly, so no lane reads or writes beyond it.
  */
 #include "plan/epu.h"
+#include "requant.h"
+
+#include <math.h>
 
 enum {
     SCALAR_TILE = 90,     /* scalar cycles per tile, measured on emitted programs */
@@ -14,11 +17,38 @@ enum {
 
 /* ---- add, table ---- */
 
-static int64_t tile_cycles(const cgc_hw *hw, bool add, int64_t lanes, int64_t block)
+/* Whether times factor gives the bytes of the division for every pair of operands. */
+static bool factor_is_exact(const ir_node *n, float factor)
+{
+    const float as = ir_float(n, "a_scale"), bs = ir_float(n, "b_scale"), ys = ir_float(n, "y_scale");
+    const int32_t az = (int32_t)ir_int(n, "a_zero_point"), bz = (int32_t)ir_int(n, "b_zero_point");
+    const int32_t yz = (int32_t)ir_int(n, "y_zero_point");
+    const int32_t lo = (int32_t)ir_int(n, "clamp_min"), hi = (int32_t)ir_int(n, "clamp_max");
+    for (int32_t a = -128; a <= 127; a++)
+        for (int32_t b = -128; b <= 127; b++) {
+            const float sum = ccl_dequantize((int8_t)a, as, az) + ccl_dequantize((int8_t)b, bs, bz);
+            if (ccl_round_clamp(sum * factor, yz, lo, hi) != ccl_quantize(sum, ys, yz, lo, hi))
+                return false;
+        }
+    return true;
+}
+
+/* The reciprocal of y_scale or a float beside it, if one is exact (NUMERICS 5); else 0. */
+static float exact_factor(const ir_node *n)
+{
+    const float inverse = 1.0f / ir_float(n, "y_scale");
+    const float tries[] = {inverse, nextafterf(inverse, 0.0f), nextafterf(inverse, INFINITY)};
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++)
+        if (factor_is_exact(n, tries[i]))
+            return tries[i];
+    return 0.0f;
+}
+
+/* element: cycles of one addition on one lane of the float unit. */
+static int64_t tile_cycles(const cgc_hw *hw, bool add, int64_t element, int64_t lanes, int64_t block)
 {
     const int64_t s = hw->unit_overhead;
-    const int64_t arr = 4 + s + (add ? epu_ceil(block * (7 + hw->fp_div_cycles), hw->fp_lanes)
-                                     : epu_ceil(block, hw->alu_lanes));
+    const int64_t arr = 4 + s + (add ? epu_ceil(block * element, hw->fp_lanes) : epu_ceil(block, hw->alu_lanes));
     const int64_t port = (add ? 3 : 2) * epu_port_cycles(hw, lanes * block);
     return epu_max(epu_max(arr, port), SCALAR_TILE);
 }
@@ -31,6 +61,8 @@ const char *epu_plan_flat(plan *p, const plan_step *s, epu_step *e)
     f->elements = ir_type_elems(&s->node->results[0]->type);
     const int32_t room = hw->lrm_size - (add ? 0 : TABLE_BYTES), buffers = add ? 6 : 4;
     const int64_t most = room / buffers, pes = hw_pes(hw);
+    f->factor = add ? exact_factor(s->node) : 0.0f;
+    const int64_t element = f->factor != 0.0f ? 8 : 7 + hw->fp_div_cycles;
     int64_t best = -1;
     for (int64_t block = 1; block <= most && block <= f->elements; block++) {
         if (f->elements % block)
@@ -38,7 +70,7 @@ const char *epu_plan_flat(plan *p, const plan_step *s, epu_step *e)
         const int64_t lanes = f->elements / block, tiles = epu_ceil(lanes, pes);
         /* nothing overlaps the first load and the last store */
         const int64_t ends = (add ? 3 : 2) * epu_port_cycles(hw, epu_min(lanes, pes) * block);
-        const int64_t cycles = ends + tiles * tile_cycles(hw, add, epu_min(lanes, pes), block);
+        const int64_t cycles = ends + tiles * tile_cycles(hw, add, element, epu_min(lanes, pes), block);
         if (best >= 0 && cycles >= best)
             continue;
         best = cycles;

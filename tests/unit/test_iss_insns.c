@@ -277,14 +277,16 @@ static void op_add(op *o)
                           between(-128, 127), between(-128, 127), between(-128, 127),
                           between(-128, -1),  between(0, 127)};
     const uint32_t n = below(50), at_a = below(300), at_b = 400 + below(200), dst = below(LRM - 50);
+    const bool scaled = below(2); /* add_scaled: times y_scale in place of the division */
     o->d.binary = b;
-    *o = (op){4, 2, {ASM_DATA, pair(at_a, at_b), pair(dst, n)}, o->d};
+    *o = (op){scaled ? 5 : 4, 2, {ASM_DATA, pair(at_a, at_b), pair(dst, n)}, o->d};
     for (int l = 0; l < LANES; l++)
         for (uint32_t i = 0; i < n; i++) {
             const float x = ref_dequantize(ref.lrm[l][at_a + i], b.a_scale, b.a_zp);
             const float y = ref_dequantize(ref.lrm[l][at_b + i], b.b_scale, b.b_zp);
-            ref.lrm[l][dst + i] =
-                ref_quantize((float)((double)x + (double)y), b.y_scale, b.y_zp, b.lo, b.hi);
+            const float sum = (float)((double)x + (double)y);
+            ref.lrm[l][dst + i] = scaled ? ref_quantize((float)((double)sum * (double)b.y_scale), 1.0f, b.y_zp, b.lo, b.hi)
+                                         : ref_quantize(sum, b.y_scale, b.y_zp, b.lo, b.hi);
         }
 }
 
@@ -464,6 +466,9 @@ static void call_host(const op *o)
         break;
     case 21:
         ccl_dequant(d, b, c);
+        break;
+    case 22:
+        ccl_add_scaled(d, b, c);
         break;
     default:
         CHECK(0);

@@ -35,11 +35,14 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_flat *f)
     epu_line(e, "}\n");
 }
 
-static void put_scales(epu_emit *e, const ir_node *n)
+static void put_scales(epu_emit *e, const ir_node *n, float factor)
 {
+    if (factor != 0.0f)
+        epu_line(e, "/* y_scale is a factor: for all 65536 pairs the same bytes as the division by %s. */",
+                 emit_f32(e->a, ir_float(n, "y_scale")));
     epu_line(e, "static const ccl_binary sum = {.a_scale = %s, .b_scale = %s, .y_scale = %s,",
              emit_f32(e->a, ir_float(n, "a_scale")), emit_f32(e->a, ir_float(n, "b_scale")),
-             emit_f32(e->a, ir_float(n, "y_scale")));
+             emit_f32(e->a, factor != 0.0f ? factor : ir_float(n, "y_scale")));
     epu_line(e, "                               .a_zp = %d, .b_zp = %d, .y_zp = %d, .lo = %d, .hi = %d};",
              (int)ir_int(n, "a_zero_point"), (int)ir_int(n, "b_zero_point"), (int)ir_int(n, "y_zero_point"),
              (int)ir_int(n, "clamp_min"), (int)ir_int(n, "clamp_max"));
@@ -53,7 +56,7 @@ cgc_status epu_put_add(epu_emit *e, const plan_step *s)
                                        f->lrm_b, f->lrm_out, f->block));
     put_load(e, s, f);
     epu_put_head(e, s);
-    put_scales(e, s->node);
+    put_scales(e, s->node, f->factor);
     epu_put_block(e, "part", f->block, 1, f->block, f->block);
     epu_put_start(e, s, false);
     epu_line(e, "%s_load(s, 0);", s->function);
@@ -65,8 +68,8 @@ cgc_status epu_put_add(epu_emit *e, const plan_step *s)
     epu_line(e, "    %s_load(s, tile + 1u);", s->function);
     epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + tile + 1u);");
     epu_put_wait_two_back(e, "ARR", "STORED", "stored", "tile");
-    epu_line(e, "ccl_add(&sum, CCL_PAIR(%du + at, %du + at), CCL_PAIR(%du + at, %d));", f->lrm_a, f->lrm_b, f->lrm_out,
-             f->block);
+    epu_line(e, "ccl_add%s(&sum, CCL_PAIR(%du + at, %du + at), CCL_PAIR(%du + at, %d));",
+             f->factor != 0.0f ? "_scaled" : "", f->lrm_a, f->lrm_b, f->lrm_out, f->block);
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
     epu_line(e, "ccl_wait(CCL_AST, E_DONE, s->done + tile + 1u);");
     epu_line(e, "ccl_ast(&part, %s + first * %du, CCL_PAIR(%du + at, lanes));", epu_address(e, epu_output(s)), f->block,
