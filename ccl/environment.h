@@ -10,6 +10,9 @@
 
 static inline int ccl_environment_ok(void)
 {
+#ifdef __FAST_MATH__ /* also lets divisions and sums be rewritten */
+    return 0;
+#else
     const volatile float one = 1.0f, half_ulp = 5.9604645e-08f,
                          ulp = 1.1920929e-07f;              /* 2^-24, 2^-23 */
     const volatile float a = 1.00024414f, c = -1.00048828f; /* a = 1 + 2^-12, a*a = -c + 2^-24 */
@@ -23,6 +26,7 @@ static inline int ccl_environment_ok(void)
     const float subnormal = smallest * half, kept = tiny + tiny;
     return even_below == 1.0f && even_above == odd + ulp && negative == -1.0f &&
            contracted == 0.0f && subnormal > 0.0f && kept > 0.0f;
+#endif
 }
 
 #endif

@@ -18,7 +18,7 @@
 
 #define CCL_INLINE static inline __attribute__((always_inline))
 
-typedef int32_t ccl_i32_any __attribute__((may_alias));
+typedef int32_t ccl_i32_any __attribute__((may_alias, aligned(1)));
 
 /* acc += sum of 4 products u8 * s8 per lane. In assembly, because gcc and clang both spill
  * accumulators when they schedule the intrinsic. */
