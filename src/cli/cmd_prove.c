@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_prove.c - cgc prove MODEL.cgc|TREE: every engine against the interpreter; exit status 0 only if no byte differs. */
+ * cmd_prove.c - cgc prove MODEL.cgc|TREE: every engine against the interpreter; exit status 0 only if no byte
+ * differs. */
 #include "cli/cli.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * test_run.c - the runner over a tree written here by hand: a table over an image, its output in a bordered NHWC buffer.
+ * test_run.c - the runner over a tree written here by hand: a table over an image, its output in a bordered NHWC
+ * buffer.
  * Checks building, rebuilding, running, layer values, prove's blame on a program made wrong, and refused manifests.
  */
 #include "check.h"
