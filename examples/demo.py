@@ -224,7 +224,7 @@ def main() -> int:
     if not arguments.digits_only:
         differing += big_part()
     say()
-    say("next: python examples/worked_example.py (every step spelled out), or change the hardware:")
+    say("next: .venv/bin/python examples/worked_example.py (every step spelled out), or change the hardware:")
     say("      HWConfig.preset('cx-8x8x16') in examples/demo.py, and look at report.txt again")
     return 0 if differing == 0 else 1
 

@@ -293,7 +293,7 @@ def test_an_input_that_is_not_a_tensor_declaration():
 def test_a_wrong_shape_names_the_layer_that_stopped():
     model = quantized(ConvLinear(), 1, 3, 8, 8)
     text = message(export, model, x=Tensor(shape=(1, 4, 8, 8)))
-    assert text.startswith("error[E_TYPE] layer 'conv': the model does not run on the declared inputs: ")
+    assert text.startswith("error[E_TYPE] layer 'conv': the model does not run on the declared x: ")
     assert (
         "found x=Tensor(shape=(1, 4, 8, 8), dtype='float32'), wanted shapes and dtypes that forward() takes"
         in text
@@ -353,3 +353,47 @@ def test_strict_makes_notes_errors():
         graph = export(model, x=X)
     with pytest.raises(errors.StrictError):
         graph.run({"x": image(1, 3, 8, 8).numpy()}, engine="host")
+
+
+NOT_READY = [
+    (
+        {},
+        "none",
+        "error[E_QUANT] layer 'conv' (QConv2d): the layer is not calibrated; "
+        "found calibrated=False, wanted calibrated=True\n  cure: call run_calibration(model, loader)",
+    ),
+    (
+        {},
+        "calibrated",
+        "error[E_QUANT] layer 'conv' (QConv2d): the layer's weights are not frozen; "
+        "found frozen=False, wanted frozen=True\n  cure: call freeze_model_weights(model) after calibration",
+    ),
+    (
+        {"quantize_output": False},
+        "frozen",
+        "error[E_QUANT] layer 'conv' (QConv2d): the layer's output has no scale (quantize_output); "
+        "found quantize_output=False, wanted quantize_output=True\n"
+        '  cure: set config["defaults"]["quantize_output"] = True and quantize again',
+    ),
+    (
+        {"int8_matmul": False},
+        "frozen",
+        "error[E_QUANT] layer 'conv' (QConv2d): the layer is not on the integer path (int8_matmul); "
+        "found int8_matmul=False, wanted int8_matmul=True\n"
+        '  cure: set config["defaults"]["int8_matmul"] = True and quantize again',
+    ),
+]
+
+
+@pytest.mark.parametrize(("defaults", "done", "text"), NOT_READY)
+def test_export_stops_at_the_first_layer_that_is_not_ready(defaults, done, text):
+    model = ConvLinear().eval()
+    tag_all_modules(model)
+    config = generate_quant_config(model)
+    config["defaults"].update(defaults)
+    quantize_model(model, config)
+    if done != "none":
+        run_calibration(model, [image(2, 3, 8, 8)], num_batches=1)
+    if done == "frozen":
+        freeze_model_weights(model)
+    assert message(export, model, x=X) == text

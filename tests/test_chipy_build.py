@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +63,7 @@ def test_a_placeholder_value_is_refused():
     with pytest.raises(errors.TargetError) as caught:
         tvm.target.epu(model="", array_size=...)
     assert str(caught.value) == (
-        "error[E_TARGET]: a hardware value is not a number; found Ellipsis, wanted a number"
+        "error[E_TARGET]: array_size: a hardware value is not a number; found Ellipsis, wanted a number"
     )
 
 
@@ -102,6 +103,27 @@ def test_a_module_name_with_a_path_in_it(tmp_path, name):
         epu_codegen.build_relay(small_graph(), module_name=name)
     assert caught.value.id == "E_NAME"
     assert not (tmp_path / "b").exists() or not any((tmp_path / "b").iterdir())
+
+
+def test_a_layer_that_does_not_fit_is_named_with_its_sizes(tmp_path):
+    builder = opencgc.GraphBuilder()
+    q = builder.node("qnn.quantize", [builder.input("x", (1, 16, 32, 32))], '0.05f, 0, out_dtype="int8"')
+    attrs = (
+        "padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3], bias_fusion=False, x_zero_point=0, "
+        "x_scale=0.05f, w_zero_point=0, w_scale=0.1f, y_zero_point=0, y_scale=0.5f"
+    )
+    weight = builder.constant(np.ones((16, 16, 3, 3), np.int8))
+    y = builder.node("contrib.epu.qlinear_conv2d", [q, weight], attrs, layer="layer1.0.conv1")
+    graph = builder.finish([builder.node("qnn.dequantize", [y], "0.5f, 0")])
+    with pytest.raises(errors.FitError) as caught:
+        graph.compile("m", HWConfig(ocm_size=8192), tmp_path)
+    assert re.fullmatch(
+        r"error\[E_FIT\] layer 'layer1\.0\.conv1' \(contrib\.epu\.qlinear_conv2d\): ocm_size: "
+        r"the activations do not fit OCM; found 8192 bytes, wanted \d+ bytes \(\d+ live in this layer\)\n"
+        r"  cure: choose a target with more OCM, or a smaller batch or image",
+        str(caught.value),
+    )
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_build_path_that_is_a_file(tmp_path):

@@ -95,7 +95,10 @@ class HWConfig(Handle):
             number = float(value)
         except (TypeError, ValueError):
             raise TargetError(
-                "a hardware value is not a number", setting=name, found=repr(value), wanted="a number"
+                f"{name}: a hardware value is not a number",
+                setting=name,
+                found=repr(value),
+                wanted="a number",
             ) from None
         self._context.check(lib.cgc_hw_set(self.pointer, encode(name), number))
 

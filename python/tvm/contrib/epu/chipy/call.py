@@ -50,7 +50,7 @@ class Call:
         value = self.value(name)
         if not isinstance(value, torch.Tensor):
             raise OperatorError(
-                "an argument must be a parameter or buffer of the model",
+                f"{name}: an argument must be a parameter or buffer of the model",
                 layer=self.layer,
                 op=self.op,
                 setting=name,
@@ -67,7 +67,7 @@ class Call:
         if isinstance(value, Value):
             return value
         raise OperatorError(
-            "an argument must be a tensor",
+            f"{name}: an argument must be a tensor",
             layer=self.layer,
             op=self.op,
             setting=name,
@@ -87,7 +87,7 @@ class Call:
         tensor = self.constant(name)
         if tensor.numel() != 1:
             raise TensorTypeError(
-                "a setting must be one number",
+                f"{name}: a setting must be one number",
                 layer=self.layer,
                 op=self.op,
                 setting=name,
@@ -103,7 +103,7 @@ class Call:
         zero_point = int(self.number(f"{prefix}_zero_point"))
         if not (np.isfinite(scale) and scale > 0):
             raise QuantizationError(
-                "a scale is unusable",
+                f"{prefix}_scale: a scale is unusable",
                 layer=self.layer,
                 op=self.op,
                 setting=f"{prefix}_scale",

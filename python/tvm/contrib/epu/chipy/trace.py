@@ -101,9 +101,9 @@ def _explain(problem: Exception, layer: str, inputs: dict[str, Tensor]) -> Error
             cure="write the choice with torch.where, or move it out of the model",
         )
     return TensorTypeError(
-        f"the model does not run on the declared inputs: {reason}",
+        f"the model does not run on the declared {', '.join(inputs) or 'inputs'}: {reason}",
         layer=layer,
-        setting="shape or dtype",
+        setting=", ".join(inputs),
         found=declared or "no inputs",
         wanted="shapes and dtypes that forward() takes",
         cure="declare each input as the model is called: export(model, x=Tensor(shape=..., dtype=...))",

@@ -18,7 +18,7 @@ def convert(call: Call) -> Value:
     """Convert a sum with broadcasting."""
     if call.number("alpha") != 1:
         raise OperatorError(
-            "a sum with a factor has no operator",
+            "alpha: a sum with a factor has no operator",
             layer=call.layer,
             op=call.op,
             setting="alpha",

@@ -21,7 +21,7 @@ def convert(call: Call) -> Value:
     dims = sorted(dim % rank for dim in call.value("dim") or range(rank))
     if rank != 4 or dims != [2, 3]:
         raise OperatorError(
-            "a mean is converted over height and width of [N, C, H, W] only",
+            "dim: a mean is converted over height and width of [N, C, H, W] only",
             layer=call.layer,
             op=call.op,
             setting="dim",
