@@ -70,7 +70,7 @@ install() {
     elif is_stale "$stamp"; then
         run_shown "building" python -m pip install --no-build-isolation --no-deps -e .
     else
-        return
+        return 0
     fi
     touch "$stamp"
 }
