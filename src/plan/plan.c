@@ -147,6 +147,7 @@ static plan_step *add_step(plan *p, const ir_node *n, plan_buffer *out)
 /* The two layouts of these dims have the same bytes. */
 static bool layouts_coincide(const plan_dims *d)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a value in use has one of its buffers */
     return d->c == 1 || (int64_t)d->h * d->w == 1;
 }
 
@@ -409,6 +410,7 @@ bool plan_window_of(const plan_step *s, plan_window *out)
     } else if (op_is(n, OP_dense) || op_is(n, OP_qlinear_dense)) {
         /* rank-4 operands are plain here: the last dim is what is summed over */
         const ir_type *t = &n->inputs[0]->type, *r = &n->results[0]->type;
+        /* NOLINTNEXTLINE(clang-analyzer-security.ArrayBound): infer gives rank >= 1 */
         const int64_t k = t->dims[t->rank - 1], units = r->dims[r->rank - 1];
         const int64_t rows = ir_type_elems(t) / k;
         w.in = (plan_dims){(int32_t)rows, (int32_t)k, 1, 1};
