@@ -48,6 +48,7 @@ typedef struct epu_conv {
     int32_t run;            /* output channels (pixel) or pixels (channel) per accumulator load */
     int32_t tail;           /* conv2d_pixel: pixels after the tiles, computed one output channel per PE; 0 = none */
     int32_t buffers;        /* 2, or 1: no overlap of load and computation */
+    bool packed;            /* conv2d_pixel: rows of the window follow each other without gaps, one load each */
     int32_t lrm_in, lrm_sums, lrm_out, lrm_const; /* offsets; buffer b of in at lrm_in + b*part_bytes */
     int32_t out_bytes;      /* of one output buffer in LRM (two of them) */
     int64_t set_bytes;      /* in a piece, padded */

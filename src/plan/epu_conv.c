@@ -118,6 +118,12 @@ static bool best_cut(const cgc_hw *hw, const epu_view *v, int64_t limit, cut *ou
     return found;
 }
 
+static void set_set_bytes(epu_conv *c)
+{
+    const int64_t bytes = (int64_t)c->block * (EPU_CONST_BYTES + c->row_bytes);
+    c->set_bytes = epu_ceil(bytes, EPU_CONST_BYTES) * EPU_CONST_BYTES;
+}
+
 static void make_parts(plan *p, const cut *k, int32_t block, epu_conv *c)
 {
     const epu_view *v = &c->v;
@@ -139,7 +145,7 @@ static void make_parts(plan *p, const cut *k, int32_t block, epu_conv *c)
     c->block = block;
     c->blocks = (int32_t)epu_ceil(v->cout, block);
     c->sets = c->blocks * v->groups;
-    c->set_bytes = epu_ceil((int64_t)block * (EPU_CONST_BYTES + offset), EPU_CONST_BYTES) * EPU_CONST_BYTES;
+    set_set_bytes(c);
 }
 
 /* ---- cost ---- */
@@ -166,7 +172,7 @@ static int64_t pixel_tile_cycles(const cgc_hw *hw, const epu_conv *c, int64_t la
         const epu_part *t = &c->parts[i];
         const bool last = i + 1 == c->n_parts;
         int64_t arr = 4 + runs_cycles(hw, c->block, c->run, part_steps(hw, c, i), sums && i > 0, sums && !last);
-        int64_t port = epu_port_cycles(hw, lanes * t->kh * t->kw * t->c);
+        int64_t port = epu_port_cycles(hw, lanes * t->kh * t->kw * t->c) + (c->packed ? (t->kh - 1) * hw->unit_overhead : 0);
         int64_t scalar = SCALAR_UNIT + runs * SCALAR_RUN;
         if (last) {
             arr += c->block + runs * hw->unit_overhead;
@@ -223,7 +229,7 @@ static void choose_tail(const plan *p, epu_conv *c)
     const cgc_hw *hw = &p->hw;
     const int32_t lanes = hw_pes(hw), rest = c->v.pixels % lanes;
     c->tail = 0;
-    if (rest == 0 || c->tiles < 2 || c->n_parts != 1 || c->buffers != 2 || c->sets != 1 || c->v.images != 1)
+    if (rest == 0 || c->tiles < 2 || c->n_parts != 1 || c->packed || c->buffers != 2 || c->sets != 1 || c->v.images != 1)
         return;
     const int64_t passes = epu_ceil(c->block, lanes), steps = part_steps(hw, c, 0);
     const int64_t tail = passes * (rest * (steps + 4) +
@@ -234,37 +240,51 @@ static void choose_tail(const plan *p, epu_conv *c)
     c->tiles--;
 }
 
-/* The tiling with blocks of `block` output channels; cycles < 0 if it does not fit. */
-static int64_t try_pixel(plan *p, const epu_view *v, int32_t block, int64_t room, epu_conv *c)
+/* Rows without gaps: fewer steps where a row is not whole steps. The last row's load still writes whole steps. */
+static bool pack_rows(const cgc_hw *hw, epu_conv *c)
+{
+    const epu_view *v = &c->v;
+    const int32_t row = v->kw * v->cin;
+    if (c->n_parts != 1 || v->kh == 1 || row % hw->macs_per_pe == 0)
+        return false;
+    c->packed = true;
+    c->row_bytes = c->parts[0].bytes = padded(hw, (int64_t)v->kh * row);
+    const int64_t last = (int64_t)(v->kh - 1) * row + padded(hw, row);
+    c->part_bytes = (int32_t)(epu_ceil(epu_max(c->row_bytes, last), EPU_CONST_BYTES) * EPU_CONST_BYTES);
+    set_set_bytes(c);
+    return true;
+}
+
+/* Which tiling is tried. */
+typedef struct pixel_try {
+    int32_t block, buffers;
+    bool sums, packed;
+} pixel_try;
+
+/* Cycles of a tiling with blocks of output channels; -1 if it does not fit. */
+static int64_t try_pixel(plan *p, const epu_view *v, const pixel_try *how, int64_t room, epu_conv *out)
 {
     const cgc_hw *hw = &p->hw;
-    const int32_t lanes = hw_pes(hw);
-    int64_t best = -1;
-    for (int32_t buffers = 2; buffers >= 1; buffers--) {
-        for (int32_t sums = 0; sums < 2; sums++) {
-            const int64_t sum_bytes = sums ? 4 * (int64_t)block : 0;
-            /* constants of a tail and rounding of offsets take 16 bytes */
-            const int64_t limit = (hw->lrm_size - 16 - 2 * (int64_t)block - sum_bytes) / buffers;
-            cut k;
-            if (limit <= 0 || !best_cut(hw, v, limit, &k))
-                continue;
-            /* several parts: sums stay in the accumulators if they suffice, else in LRM */
-            if (sums ? k.n == 1 || block <= hw->num_acc : k.n > 1 && block > hw->num_acc)
-                continue;
-            epu_conv t = {.v = *v, .buffers = buffers, .run = epu_min(hw->num_acc, block)};
-            make_parts(p, &k, block, &t);
-            if (t.set_bytes > room)
-                continue;
-            t.tile = epu_min(lanes, v->pixels);
-            t.tiles = (int32_t)epu_ceil(v->pixels, t.tile);
-            const int64_t cycles = (int64_t)t.sets * v->images * t.tiles * pixel_tile_cycles(hw, &t, t.tile);
-            if (best >= 0 && cycles >= best)
-                continue;
-            best = cycles;
-            *c = t;
-        }
-    }
-    return best;
+    const int32_t block = how->block;
+    const int64_t sum_bytes = how->sums ? 4 * (int64_t)block : 0;
+    /* constants of a tail and rounding of offsets take 16 bytes */
+    const int64_t limit = (hw->lrm_size - 16 - 2 * (int64_t)block - sum_bytes) / how->buffers;
+    cut k;
+    if (limit <= 0 || !best_cut(hw, v, limit, &k))
+        return -1;
+    /* several parts: sums stay in the accumulators if they suffice, else in LRM */
+    if (how->sums ? k.n == 1 || block <= hw->num_acc : k.n > 1 && block > hw->num_acc)
+        return -1;
+    epu_conv t = {.v = *v, .buffers = how->buffers, .run = epu_min(hw->num_acc, block)};
+    make_parts(p, &k, block, &t);
+    if (how->packed && (!pack_rows(hw, &t) || t.part_bytes > limit))
+        return -1;
+    if (t.set_bytes > room)
+        return -1;
+    t.tile = epu_min(hw_pes(hw), v->pixels);
+    t.tiles = (int32_t)epu_ceil(v->pixels, t.tile);
+    *out = t;
+    return (int64_t)t.sets * v->images * t.tiles * pixel_tile_cycles(hw, &t, t.tile);
 }
 
 static void pixel_lrm(const plan *p, epu_conv *c)
@@ -283,9 +303,12 @@ static void best_pixel(plan *p, const epu_view *v, int64_t room, int64_t *best, 
 {
     const int32_t num_acc = p->hw.num_acc;
     for (int32_t block = v->cout;; block = (int32_t)epu_ceil(block, 2)) {
-        epu_conv t;
-        const int64_t cycles = try_pixel(p, v, block, room, &t);
-        if (cycles >= 0 && (*best < 0 || cycles < *best)) {
+        for (int32_t i = 0; i < 8; i++) {
+            const pixel_try how = {.block = block, .buffers = 2 - i / 4, .sums = i / 2 % 2, .packed = i % 2};
+            epu_conv t;
+            const int64_t cycles = try_pixel(p, v, &how, room, &t);
+            if (cycles < 0 || (*best >= 0 && cycles >= *best))
+                continue;
             *best = cycles;
             *c = t;
         }
@@ -439,7 +462,10 @@ const char *epu_text_conv(plan *p, const plan_step *s)
         str_printf(&t, "%d x %d output channels, %d tiles of %d pixels", c->sets, c->block,
                    c->v.images * c->tiles, c->tile);
     }
-    str_printf(&t, ", sum of %d bytes in %d part%s of at most %d", c->row_bytes, c->n_parts,
-               c->n_parts == 1 ? "" : "s", c->part_bytes);
+    str_printf(&t, ", sum of %d bytes", c->row_bytes);
+    if (c->n_parts > 1)
+        str_printf(&t, " in %d parts of at most %d", c->n_parts, c->part_bytes);
+    if (c->packed)
+        str_put(&t, ", rows packed");
     return t.data;
 }

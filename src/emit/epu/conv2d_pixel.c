@@ -46,16 +46,28 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_line(e, "const uint32_t first = %s;", c->tiles + (c->tail ? 1 : 0) > 1 ? arena_printf(e->a, "tile * %du", c->tile) : "0");
     epu_put_lanes(e, "lanes", (int64_t)v->pixels - c->tail, "first", c->tile);
     epu_put_part_window(e, s, c, "in->");
-    if (c->buffers == 2) {
+    if (c->buffers == 2)
         epu_put_wait_two_back(e, "ALD", "DONE", "done", unit);
-        epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s %% 2u * %du, lanes));", unit, c->part_bytes);
-    } else {
+    else
         epu_line(e, "ccl_wait(CCL_ALD, E_DONE, s->done + %s);", unit);
-        epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(0, lanes));");
+    const char *to = c->buffers == 2 ? arena_printf(e->a, "%s %% 2u * %du", unit, c->part_bytes) : "0";
+    if (c->packed) {
+        epu_begin(e, "for (uint32_t row = 0; row < %du; row++) /* no gaps between rows */", v->kh);
+        epu_line(e, "in->ky0 = (int32_t)row;");
+        epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s + row * %du, lanes));", to, v->kw * v->cin);
+        epu_end(e);
+    } else {
+        epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s, lanes));", to);
     }
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     e->depth = 0;
     epu_line(e, "}\n");
+}
+
+/* The many loads of packed rows are asked for when the array has work of this unit in its queue. */
+static bool loads_late(const epu_conv *c)
+{
+    return c->packed && c->buffers == 2;
 }
 
 /* Multiply, and requantize after the last part, `run` output channels at a time. */
@@ -92,6 +104,10 @@ static void put_channels(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_line(e, "ccl_mac_weights_first%s", operands);
         epu_line(e, "ccl_rqs(w + o * 8u, CCL_PAIR(to + o, %s), %s);", no, epu_clamp(e, s->node));
     }
+    if (loads_late(c)) {
+        epu_line(e, "if (o == 0 && unit + 1u < %du)", epu_of(s)->units);
+        epu_line(e, "    %s_load(s, &in, unit + 1u);", s->function);
+    }
     epu_end(e);
 }
 
@@ -102,7 +118,7 @@ static void put_unit(epu_emit *e, const plan_step *s, const epu_conv *c)
     const char *more = arena_printf(e->a, "if (unit + 1u < %du)", d->units);
     epu_line(e, "uint32_t at = %du + unit * %du;", d->first_tick + 1, d->ticks);
     epu_line(e, "weights_ahead(s, at);");
-    if (c->buffers == 2) {
+    if (c->buffers == 2 && !loads_late(c)) {
         epu_line(e, "%s", more);
         epu_line(e, "    %s", load);
     }
@@ -212,6 +228,8 @@ cgc_status epu_put_conv2d_pixel(epu_emit *e, const plan_step *s)
     put_load(e, s, c);
     epu_put_head(e, s);
     epu_put_window(e, s, v, 1, v->cin, (int32_t)ir_int(s->node, "x_zero_point"));
+    if (c->packed)
+        epu_line(e, "in.kh = 1; /* a row at a time */");
     epu_put_part_weights(e, c);
     epu_line(e, "uint32_t unit = 0, result = 0;");
     epu_put_start(e, s, false);

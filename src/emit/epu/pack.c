@@ -33,7 +33,7 @@ static int32_t weight_at(const packer *k, int32_t o, int32_t ch, int32_t ky, int
 
 static void pack_row(const packer *k, const epu_part *t, int32_t o, char *row)
 {
-    const int32_t line = t->bytes / t->kh;
+    const int32_t line = k->c->packed ? t->kw * t->c : t->bytes / t->kh;
     for (int32_t y = 0; y < t->kh; y++)
         for (int32_t x = 0; x < t->kw; x++)
             for (int32_t ch = 0; ch < t->c; ch++)
