@@ -6,13 +6,16 @@ Conservative: what is not known to return new memory may return its input.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import fx, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from quadric_pyquant.nodes import operator_name
-from quadric_pyquant.tracing import is_torch_layer, trace_alone
+from quadric_pyquant.tracing import is_torch_layer
+
+if TYPE_CHECKING:
+    from quadric_pyquant.forwards import Forwards
 
 _FRESH = frozenset(
     {"add", "sub", "mul", "truediv", "div", "matmul", "bmm", "cat", "mean", "interpolate", "pad"}
@@ -35,8 +38,8 @@ def nodes_after(node: fx.Node) -> set[fx.Node]:
 class Aliases:
     """Memory of the values in one module's forward."""
 
-    def __init__(self, root: nn.Module) -> None:
-        self.root = root
+    def __init__(self, root: nn.Module, forwards: Forwards) -> None:
+        self.root, self.forwards = root, forwards
 
     def may_become_pure(self, node: fx.Node) -> bool:
         """Return whether only users of the name `node.args[0]` can see what an in-place sum changes."""
@@ -64,22 +67,21 @@ class Aliases:
         if node.op == "output":
             return True
         if node.op == "call_module":
-            return makes_memory(self.root.get_submodule(str(node.target)))
+            return self.makes_memory(self.root.get_submodule(str(node.target)))
         if node.op in ("placeholder", "get_attr"):
             return False
         return operator_name(node) in _FRESH and not node.kwargs.get("inplace", False)
 
-
-def makes_memory(module: nn.Module) -> bool:
-    """Return whether a module's result is never its input's memory."""
-    if isinstance(module, nn.Sequential):
-        return any(map(makes_memory, module.children()))
-    if is_torch_layer(module):
-        return not isinstance(module, _ALIASING_LAYERS) and not getattr(module, "inplace", False)
-    graph, _ = trace_alone(module)
-    if graph is None:
-        return False
-    aliases = Aliases(module)
-    result = next(node for node in graph.nodes if node.op == "output")
-    sources = {alias for value in result.all_input_nodes for alias in aliases.of(value)}
-    return not any(alias.op in ("placeholder", "get_attr") for alias in sources)
+    def makes_memory(self, module: nn.Module) -> bool:
+        """Return whether a module's result is never its input's memory."""
+        if isinstance(module, nn.Sequential):
+            return any(map(self.makes_memory, module.children()))
+        if is_torch_layer(module):
+            return not isinstance(module, _ALIASING_LAYERS) and not getattr(module, "inplace", False)
+        graph = self.forwards.graphs.get(module)
+        if graph is None:
+            return False
+        aliases = Aliases(module, self.forwards)
+        result = next(node for node in graph.nodes if node.op == "output")
+        sources = {alias for value in result.all_input_nodes for alias in aliases.of(value)}
+        return not any(alias.op in ("placeholder", "get_attr") for alias in sources)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from torch import fx, nn
 
-from quadric_pyquant.tracing import is_torch_layer, trace, trace_alone
+from quadric_pyquant.forwards import Forwards
+from quadric_pyquant.tracing import is_torch_layer, trace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +25,7 @@ class Calls:
     """Calls of modules in all parts that could be traced."""
 
     calls: dict[nn.Module, list[tuple[nn.Module, fx.Node]]] = field(default_factory=dict)
-    owners: Counter[int] = field(
-        default_factory=Counter
-    )  # id of a parameter -> number of modules that hold it
+    owners: Counter[int] = field(default_factory=Counter)  # id of a parameter: how many modules hold it
     untraced: str = ""
 
     @classmethod
@@ -35,21 +34,27 @@ class Calls:
         flow = cls()
         for module in model.modules():
             flow.owners.update({id(parameter) for parameter in module._parameters.values()})  # noqa: SLF001
-        whole: set[nn.Module] = set()
-        for module in model.modules():
-            if not is_torch_layer(module) and (reason := trace_alone(module)[1]):
-                whole.add(module)
-                flow.untraced = flow.untraced or f"{type(module).__name__}: {reason}"
+        forwards = Forwards(model)
+        whole = set(forwards.reasons)
+        graph, _ = trace(model, _is_leaf, forwards.fixed.get(model, {}))
+        if graph is not None and not _is_leaf(model):
+            flow._add(model, graph)
+            return flow
+        for module, reason in forwards.reasons.items():
+            flow.untraced = flow.untraced or f"{type(module).__name__}: {reason}"
         for part in _parts(model, whole):
-            graph, reason = trace(part, lambda m: _stays_whole(m, whole))
-            if graph is None:
+            fixed = forwards.fixed.get(part, {})
+            graph, reason = trace(part, lambda m: _stays_whole(m, whole), fixed)
+            if graph is not None:
+                flow._add(part, graph)
+            else:
                 flow.untraced = flow.untraced or reason
-                continue
-            for node in graph.nodes:
-                if node.op == "call_module":
-                    target = part.get_submodule(node.target)
-                    flow.calls.setdefault(target, []).append((part, node))
         return flow
+
+    def _add(self, part: nn.Module, graph: fx.Graph) -> None:
+        for node in graph.nodes:
+            if node.op == "call_module":
+                self.calls.setdefault(part.get_submodule(node.target), []).append((part, node))
 
 
 def _is_leaf(module: nn.Module) -> bool:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from quadric_pyquant.aliasing import Aliases, nodes_after
+from quadric_pyquant.forwards import Forwards
 from quadric_pyquant.modules import QUANTIZED, Add
 from quadric_pyquant.nodes import average_pool, changes_first, is_glue, is_sum, operator_name
 from quadric_pyquant.padding import absorb_padding
 from quadric_pyquant.tags import join, layer_name
-from quadric_pyquant.tracing import is_torch_layer, replace_forward, trace_alone
+from quadric_pyquant.tracing import is_torch_layer
 
 if TYPE_CHECKING:
     from torch import fx, nn
@@ -43,9 +44,10 @@ def restructure(model: nn.Module) -> Report:
     report = Report()
     absorb_padding(model)
     _separate_registrations(model, "", set())
+    forwards = Forwards(model)
     for path, module in reversed(list(model.named_modules())):  # children before their parents
         if not is_torch_layer(module):
-            _Rewriter(module, layer_name(module, path), report).run()
+            _Rewriter(module, layer_name(module, path), report, forwards).run()
     report.untraced.reverse()
     report.float_operators.reverse()
     return report
@@ -88,22 +90,22 @@ def _separate_registrations(module: nn.Module, path: str, seen: set[int]) -> Non
 class _Rewriter:
     """Rewrites the forward of one module."""
 
-    def __init__(self, module: nn.Module, name: str, report: Report) -> None:
-        self.module, self.name, self.report = module, name, report
-        self.aliases = Aliases(module)
+    def __init__(self, module: nn.Module, name: str, report: Report, forwards: Forwards) -> None:
+        self.module, self.name, self.report, self.forwards = module, name, report, forwards
+        self.aliases = Aliases(module, forwards)
         self.changed = False
 
     def run(self) -> None:
-        """Trace, edit, and replace the forward if anything was edited."""
-        graph, reason = trace_alone(self.module)
+        """Edit the traced graph, and replace the forward if anything was edited."""
+        graph = self.forwards.graphs.get(self.module)
         if graph is None:
-            self.report.untraced.append((self.name, reason))
+            self.report.untraced.append((self.name, self.forwards.reasons[self.module]))
             return
         for node in list(graph.nodes):
             self._visit(graph, node)
         self._separate_calls(graph)
         if self.changed:
-            replace_forward(self.module, graph)
+            self.forwards.rewrite(self.module)
 
     def _visit(self, graph: fx.Graph, node: fx.Node) -> None:
         if node.op not in ("call_function", "call_method"):

@@ -8,18 +8,20 @@ own class whose forward is the printed graph. Such a module can be copied and pi
 from __future__ import annotations
 
 import importlib
+import inspect
 import operator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import fx, nn
 
 from quadric_pyquant.modules import Add, FloatModule, PaddedConv2d, QuantModule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-_SUBCLASSES: dict[tuple[type, str], type] = {}
+_SUBCLASSES: dict[tuple[type, str, str], type] = {}
 
 
 class _InPlaceProxy(fx.Proxy):
@@ -34,28 +36,24 @@ def _in_place(function: Callable[..., Any]) -> Callable[[fx.Proxy, Any], fx.Prox
     return method
 
 
-for _name in (
-    "iadd",
-    "isub",
-    "imul",
-    "itruediv",
-    "ifloordiv",
-    "imod",
-    "ipow",
-    "iand",
-    "ior",
-    "ixor",
-    "imatmul",
-):
-    setattr(_InPlaceProxy, f"__{_name}__", _in_place(getattr(operator, _name)))
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "matmul"):
+    setattr(_InPlaceProxy, f"__i{_name}__", _in_place(getattr(operator, f"i{_name}")))
 
 
 class PartTracer(fx.Tracer):
-    """Traces one module; is_leaf decides which modules inside stay whole."""
+    """Traces one module; is_leaf decides which modules inside stay whole, fixed holds known arguments."""
 
-    def __init__(self, is_leaf: Callable[[nn.Module], bool]) -> None:
+    def __init__(self, is_leaf: Callable[[nn.Module], bool], fixed: Mapping[str, Any]) -> None:
         super().__init__()
-        self._is_leaf = is_leaf
+        self._is_leaf, self._fixed = is_leaf, fixed
+
+    def create_args_for_root(self, *args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        """Return (forward, its arguments): symbols, known values in place of some."""
+        forward, given = super().create_args_for_root(*args, **kwargs)
+        known = [
+            self._fixed.get(str(arg.node.target), arg) if isinstance(arg, fx.Proxy) else arg for arg in given
+        ]
+        return forward, known
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
         """Return the value that stands for a node."""
@@ -66,20 +64,29 @@ class PartTracer(fx.Tracer):
         return self._is_leaf(m)
 
 
-def trace(module: nn.Module, is_leaf: Callable[[nn.Module], bool]) -> tuple[fx.Graph | None, str]:
+def trace(
+    module: nn.Module, is_leaf: Callable[[nn.Module], bool], fixed: Mapping[str, Any]
+) -> tuple[fx.Graph | None, str]:
     """Return (graph, "") or (None, why the module cannot be traced)."""
     if type(module).__module__.startswith("torch.jit"):
         return None, "it is a TorchScript module"
     try:
-        return PartTracer(is_leaf).trace(module), ""
+        return PartTracer(is_leaf, fixed).trace(module), ""
     except Exception as problem:  # noqa: BLE001 - forward is the user's code: anything can be raised
         text = str(problem).strip().split("\n")[0]
         return None, f"{type(problem).__name__}: {text[:160]}"
 
 
-def trace_alone(module: nn.Module) -> tuple[fx.Graph | None, str]:
-    """Trace the module's own forward; every child stays one node."""
-    return trace(module, lambda _: True)
+def is_literal(value: Any) -> bool:
+    """Return whether a value is a plain constant: it can be compared, and written down."""
+    if isinstance(value, tuple | list):
+        return all(map(is_literal, value))
+    return value is None or isinstance(value, bool | int | float | str | torch.dtype | torch.device)
+
+
+def is_same_literal(a: Any, b: Any) -> bool:
+    """Return whether two values are the same plain constant."""
+    return a is b or (type(a) is type(b) and is_literal(a) and is_literal(b) and bool(a == b))
 
 
 def is_torch_layer(module: nn.Module) -> bool:
@@ -90,11 +97,13 @@ def is_torch_layer(module: nn.Module) -> bool:
     return str(getattr(forward, "__module__", "")).startswith(("torch.nn", "torch.ao.nn"))
 
 
-def replace_forward(module: nn.Module, graph: fx.Graph) -> None:
-    """Make the graph the module's forward."""
+def replace_forward(module: nn.Module, graph: fx.Graph, fixed: Mapping[str, Any]) -> None:
+    """Make the graph the module's forward; it holds while the fixed arguments have their values."""
     graph.lint()
     code = graph.python_code("self")
-    module.__class__ = _subclass(_origin(type(module)), code.src, dict(code.globals))
+    base = _origin(type(module))
+    source = _guarded(code.src, base, fixed)
+    module.__class__ = _subclass(base, source, dict(code.globals), dict(fixed))
 
 
 def _origin(cls: type) -> type:
@@ -102,11 +111,28 @@ def _origin(cls: type) -> type:
     return origin
 
 
-def _subclass(base: type, source: str, names: dict[str, Any]) -> type:
-    """Return the subclass of base whose forward is this source; one per source."""
-    key = (base, source)
+def _guarded(source: str, base: Any, fixed: Mapping[str, Any]) -> str:
+    """Return the source of forward with a way back to the original for other values of fixed arguments."""
+    if not fixed:
+        return source
+    passed = []
+    for name, parameter in inspect.signature(base.forward).parameters.items():
+        stars = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+        prefix = "**" if parameter.kind is parameter.VAR_KEYWORD else stars
+        passed.append(f"{name}={name}" if parameter.kind is parameter.KEYWORD_ONLY else prefix + name)
+    lines = source.split("\n")
+    start = next(i for i, line in enumerate(lines) if line.startswith("def forward("))
+    tests = " and ".join(f"_is_same({name}, _fixed[{name!r}])" for name in fixed)
+    lines.insert(start + 1, f"    if not ({tests}): return _original({', '.join(passed)})")
+    return "\n".join(lines)
+
+
+def _subclass(base: Any, source: str, names: dict[str, Any], fixed: dict[str, Any]) -> type:
+    """Return the subclass of base whose forward is this source; one per source and fixed values."""
+    key = (base, source, repr(fixed))
     if key not in _SUBCLASSES:
         scope = {**names, "__name__": base.__module__}
+        scope |= {"_is_same": is_same_literal, "_fixed": fixed, "_original": base.forward}
         exec(compile(source, f"<{base.__qualname__}.forward, rewritten>", "exec"), scope)  # noqa: S102
         attributes = {
             "__module__": base.__module__,
@@ -115,8 +141,7 @@ def _subclass(base: type, source: str, names: dict[str, Any]) -> type:
             "__reduce_ex__": _reduce,
             "forward": scope["forward"],
             "_rewritten_from": base,
-            "_rewritten_source": source,
-            "_rewritten_names": names,
+            "_rewritten": (source, names, fixed),
         }
         _SUBCLASSES[key] = type(base.__name__, (base,), attributes)
     made: type = _SUBCLASSES[key]
@@ -126,18 +151,19 @@ def _subclass(base: type, source: str, names: dict[str, Any]) -> type:
 def _reduce(self: Any, protocol: Any) -> tuple[Any, ...]:  # noqa: ARG001 - the signature of __reduce_ex__
     """Pickle and copy by original class, source and the names that the source uses."""
     cls = type(self)
-    names = {
+    source, names, fixed = cls._rewritten
+    packed = {
         name: ("module", value.__name__) if isinstance(value, ModuleType) else ("value", value)
-        for name, value in cls._rewritten_names.items()
+        for name, value in names.items()
     }
     state = self.__getstate__() if hasattr(cls._rewritten_from, "__getstate__") else self.__dict__
-    return _rebuild, (cls._rewritten_from, cls._rewritten_source, names), dict(state)
+    return _rebuild, (cls._rewritten_from, source, packed, fixed), dict(state)
 
 
-def _rebuild(base: type, source: str, names: dict[str, tuple[str, Any]]) -> Any:
-    scope = {
+def _rebuild(base: type, source: str, packed: dict[str, tuple[str, Any]], fixed: dict[str, Any]) -> Any:
+    names = {
         name: importlib.import_module(value) if kind == "module" else value
-        for name, (kind, value) in names.items()
+        for name, (kind, value) in packed.items()
     }
-    cls: Any = _subclass(base, source, scope)
+    cls: Any = _subclass(base, source, names, fixed)
     return cls.__new__(cls)
