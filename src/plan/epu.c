@@ -222,6 +222,7 @@ cgc_status plan_epu(ir_graph *graph, const cgc_hw *hw, const char *module, plan 
         if (why[i])
             TRY(go_scalar(p, s, why[i]));
     }
+    epu_overlap(p);
     TRY(epu_stream(p));
     *out = p;
     return CGC_OK;

@@ -15,7 +15,7 @@
 
 #include "plan/plan.h"
 
-enum { EPU_CONST_BYTES = 8 }; /* {int32 bias; float m} */
+enum { EPU_CONST_BYTES = 8 /* {int32 bias; float m} */, EPU_TABLE_BYTES = 256 };
 
 /* ---- convolution and dense ---- */
 
@@ -46,7 +46,7 @@ typedef struct epu_conv {
     int32_t n_parts, part_bytes /* largest */, row_bytes /* all parts */;
     int32_t tile, tiles;    /* pixels of a tile; tiles of an image */
     int32_t run;            /* output channels (pixel) or pixels (channel) per accumulator load */
-    int32_t tail;           /* conv2d_pixel: pixels after the tiles, computed one output channel per PE; 0 = none */
+    int32_t tail, tail_run; /* conv2d_pixel: pixels after the tiles, one output channel per PE, tail_run at a time; 0 = none */
     int32_t buffers;        /* 2, or 1: no overlap of load and computation */
     bool packed;            /* conv2d_pixel: rows of the window follow each other without gaps, one load each */
     int32_t lrm_in, lrm_sums, lrm_out, lrm_const; /* offsets; buffer b of in at lrm_in + b*part_bytes */
@@ -101,6 +101,12 @@ typedef struct epu_step {
     plan_buffer *stage_in[2]; /* OCM copies of operands that lie in DDR, or NULL */
     plan_buffer *stage_out;   /* OCM copy of an output that lies in DDR, or NULL */
     plan_buffer *scratch;     /* stage buffers of epu_planes */
+    /* Seam with the layer before (epu_overlap.c). */
+    bool early;               /* the first load need not wait until the layer before is complete */
+    bool settled;             /* nor need the first result */
+    int32_t spare;            /* early: newest results of the layer before that the first load (channel mapping: the first
+                               * run) can do without; -1 = it reads none of them */
+    int32_t first_buffer, first_constant; /* which of a pair of buffers comes first */
     union {
         epu_conv conv;
         epu_flat flat;
@@ -166,6 +172,8 @@ const char *epu_text_other(plan *p, const plan_step *s);
 /* Why an operand of the step keeps it off the array, or NULL (weight zero points that cannot be folded). */
 const char *epu_conv_obstacle(plan *p, const plan_step *s);
 bool epu_view_of(const plan_step *s, epu_view *out);
+/* Places each step's LRM buffers so that its first load overlaps the step before, where that is possible. */
+void epu_overlap(plan *p);
 /* Pieces of all steps in order of use, their places in OCM, issue points and waits; CGC_E_FIT when one does not fit. */
 cgc_status epu_stream(plan *p);
 

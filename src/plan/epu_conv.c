@@ -237,6 +237,7 @@ static void choose_tail(const plan *p, epu_conv *c)
     if (passes > 1 || tail >= pixel_tile_cycles(hw, c, rest) || rest > c->block)
         return;
     c->tail = rest;
+    c->tail_run = epu_min(epu_min(hw->num_acc, rest), c->block);
     c->tiles--;
 }
 

@@ -166,7 +166,9 @@ static bool is_free(const walk *k, const epu_piece *w, int64_t ocm, int64_t *out
     }
     for (size_t i = 0; i < p->n_buffers; i++) {
         const plan_buffer *b = p->buffers[i];
-        if (b->space == PLAN_ARENA && !b->alias_of && b->first >= 0 && b->first <= w->step && b->last >= k->step &&
+        /* At its first issue point the layer before has not ended yet. */
+        const int32_t now = k->at == 0 ? k->step - 1 : k->step;
+        if (b->space == PLAN_ARENA && !b->alias_of && b->first >= 0 && b->first <= w->step && b->last >= now &&
             meets(ocm, w->bytes, b->offset, b->bytes)) {
             *out_up = epu_ceil(b->offset + b->bytes, OCM_ALIGN) * OCM_ALIGN;
             return false;

@@ -152,14 +152,14 @@ cgc_status epu_put_avg_pool2d(epu_emit *e, const plan_step *s)
     const epu_view *v = &f->v;
     if (f->global)
         return put_global(e, s, f);
-    epu_put_comment(e, s, arena_printf(e->a, "2 x %d bytes of windows at 0, multipliers at %d, 2 x %d bytes of results at %d",
-                                       f->win_bytes, f->lrm_const, f->out_bytes, f->lrm_out));
+    epu_put_comment(e, s, arena_printf(e->a, "2 x %d bytes of windows at %d, multipliers at %d, 2 x %d bytes of results at %d",
+                                       f->win_bytes, f->lrm_in, f->lrm_const, f->out_bytes, f->lrm_out));
     epu_put_pool_load(e, s, f);
     epu_put_head(e, s);
     epu_put_window(e, s, v, f->run, f->slice, (int32_t)ir_int(s->node, "x_zero_point"));
     epu_put_block(e, "out", f->run * v->out_pixel, f->run, f->slice, v->out_pixel);
     epu_put_start(e, s, false);
-    epu_line(e, "%s_load(s, &in, 0);", s->function);
+    epu_put_pool_first(e, s);
     epu_put_pool_unit_begin(e, s, f);
     put_sums(e, s, f);
     epu_put_pool_unit_end(e, s, f);

@@ -34,10 +34,12 @@ static void put_load_free(epu_emit *e, const epu_conv *c, int32_t units)
 }
 
 /* LRM offset of the set's constants. */
-static const char *constants_at(epu_emit *e, const epu_conv *c)
+static const char *constants_at(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
-    return c->sets > 1 ? arena_printf(e->a, "%du + set %% 2u * %du", c->lrm_const, EPU_CONST_BYTES)
-                       : arena_printf(e->a, "%du", c->lrm_const);
+    const int32_t first = epu_of(s)->first_constant;
+    if (c->sets == 1)
+        return arena_printf(e->a, "%du", c->lrm_const + first * EPU_CONST_BYTES);
+    return arena_printf(e->a, "%du + %s %% 2u * %du", c->lrm_const, first ? "(set + 1u)" : "set", EPU_CONST_BYTES);
 }
 
 /* Columns of a part, and of all parts. */
@@ -55,14 +57,15 @@ static int32_t set_columns(const epu_conv *c)
 }
 
 /* Sets that lie whole in a piece: one load of the unit's rows. */
-static void put_load_rows(epu_emit *e, const epu_conv *c, const epu_step *d, const char *to)
+static void put_load_rows(epu_emit *e, const plan_step *s, const epu_conv *c, const char *to)
 {
+    const epu_step *d = epu_of(s);
     const int32_t units = set_units(c);
     put_load_piece(e, c, d->first_piece);
     epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, piece + 1u);");
     if (units > 1)
         epu_line(e, "if (unit %% %du == 0)", units);
-    epu_line(e, "%sccl_ald(&constant, w, CCL_PAIR(%s, lanes));", units > 1 ? "    " : "", constants_at(e, c));
+    epu_line(e, "%sccl_ald(&constant, w, CCL_PAIR(%s, lanes));", units > 1 ? "    " : "", constants_at(e, s, c));
     if (c->n_parts > 1)
         epu_line(e, "const ccl_block row = {.lane_stride = (int32_t)rows[k].bytes, .rows = 1, .row_bytes = "
                     "(int32_t)rows[k].bytes};");
@@ -87,8 +90,9 @@ static void put_column_table(epu_emit *e, const epu_conv *c)
 }
 
 /* Each unit has its own pieces: one column of its rows. */
-static void put_load_column(epu_emit *e, const epu_conv *c, const epu_step *d, const char *to)
+static void put_load_column(epu_emit *e, const plan_step *s, const epu_conv *c, const char *to)
 {
+    const epu_step *d = epu_of(s);
     const bool parts = c->n_parts > 1;
     const char *bytes = parts ? "rows[k].bytes" : arena_printf(e->a, "%du", c->row_bytes);
     epu_line(e, "const uint32_t piece = %du%s%s + column;", d->first_piece, epu_term(e, "set", c->sets, set_columns(c)),
@@ -99,7 +103,7 @@ static void put_load_column(epu_emit *e, const epu_conv *c, const epu_step *d, c
     epu_line(e, "uint32_t w = pieces[piece].ocm;");
     epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, piece + 1u);");
     epu_begin(e, parts ? "if (k == 0 && column == 0)" : "if (column == 0)");
-    epu_line(e, "ccl_ald(&constant, w, CCL_PAIR(%s, lanes));", constants_at(e, c));
+    epu_line(e, "ccl_ald(&constant, w, CCL_PAIR(%s, lanes));", constants_at(e, s, c));
     epu_line(e, "w += %du;", c->block * EPU_CONST_BYTES);
     epu_end(e);
     epu_line(e, "ccl_ald(&part, w, CCL_PAIR(%s + at, lanes));", to);
@@ -129,7 +133,7 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
                  c->n_parts > 1 ? "rows[k].bytes" : arena_printf(e->a, "%du", c->row_bytes));
         epu_line(e, "    return;");
     }
-    const char *to = c->buffers == 2 ? arena_printf(e->a, "unit %% 2u * %du", c->part_bytes) : "0";
+    const char *to = epu_buffer(e, s, "unit", c->lrm_in, c->part_bytes, c->buffers);
     const char *first = c->sets_per_piece ? "" : "column == 0";
     if (c->buffers == 2)
         epu_line(e, "if (unit > 1u%s%s)", first[0] ? " && " : "", first);
@@ -138,19 +142,20 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_line(e, "%sccl_wait(CCL_ALD, E_DONE, s->done + unit%s);", c->buffers == 2 || first[0] ? "    " : "",
              c->buffers == 2 ? " - 1u" : "");
     if (c->sets_per_piece)
-        put_load_rows(e, c, d, to);
+        put_load_rows(e, s, c, to);
     else
-        put_load_column(e, c, d, to);
+        put_load_column(e, s, c, to);
     e->depth = 0;
     epu_line(e, "}\n");
 }
 
 /* Multiply `no` pixels from p on; sums of the tile that begins at `first` wait in LRM between the parts. */
-static void put_multiply(epu_emit *e, const epu_conv *c, const char *no)
+static void put_multiply(epu_emit *e, const plan_step *s, const epu_conv *c, const char *no)
 {
-    const char *from = c->buffers == 2 ? arena_printf(e->a, "unit %% 2u * %du", c->part_bytes) : "0";
+    const char *from = epu_buffer(e, s, "unit", c->lrm_in, c->part_bytes, c->buffers);
     if (c->n_parts == 1) {
         epu_line(e, "ccl_mac_window_first(&in, p, CCL_PAIR(%s, %s));", from, no);
+        epu_put_settle(e, s, "result == 0");
         return;
     }
     epu_begin(e, "if (k == 0)");
@@ -160,6 +165,7 @@ static void put_multiply(epu_emit *e, const epu_conv *c, const char *no)
     epu_line(e, "ccl_acc_load(%du + 4u * (p - first), %s);", c->lrm_sums, no);
     epu_line(e, "ccl_mac_window(&in, p, CCL_PAIR(%s, %s));", from, no);
     epu_end(e);
+    epu_put_settle(e, s, "unit == 0 && p == first");
     epu_begin(e, "if (k < %du)", c->n_parts - 1);
     epu_line(e, "ccl_acc_store(%du + 4u * (p - first), %s);", c->lrm_sums, no);
     epu_line(e, "continue;");
@@ -169,7 +175,7 @@ static void put_multiply(epu_emit *e, const epu_conv *c, const char *no)
 static void put_result(epu_emit *e, const plan_step *s, const epu_conv *c, const char *no)
 {
     const epu_view *v = &c->v;
-    const char *constant = constants_at(e, c);
+    const char *constant = constants_at(e, s, c);
     epu_line(e, "const uint32_t to = %du + result %% 2u * %du;", c->lrm_out, c->out_bytes);
     epu_line(e, "const ccl_block out = {.lane_stride = 1, .rows = (int32_t)%s, .row_bytes = 1, .row_stride = %lld};", no,
              (long long)v->out_pixel);
@@ -177,10 +183,9 @@ static void put_result(epu_emit *e, const plan_step *s, const epu_conv *c, const
     epu_line(e, "    ccl_wait(CCL_ARR, E_STORED, s->stored + result - 1u);");
     epu_line(e, "ccl_rqs_lane(%s, CCL_PAIR(to, %s), %s);", constant, no, epu_clamp(e, s->node));
     epu_line(e, "ccl_post(CCL_ARR, E_READY);");
-    epu_line(e, "ccl_wait(CCL_AST, E_READY, s->ready + ++result);");
-    epu_line(e, "ccl_ast(&out, %s%s%s%s, CCL_PAIR(to, lanes));", epu_address(e, epu_output(s)),
-             epu_term(e, "image", v->images, v->out_image), epu_term(e, "p", 2, v->out_pixel), epu_set_channel(e, c));
-    epu_line(e, "ccl_post(CCL_AST, E_STORED);");
+    epu_line(e, "store_later(s, &out, %s%s%s%s, CCL_PAIR(to, lanes), E_READY, s->ready + ++result);",
+             epu_address(e, epu_output(s)), epu_term(e, "image", v->images, v->out_image),
+             epu_term(e, "p", 2, v->out_pixel), epu_set_channel(e, c));
 }
 
 static int32_t most_columns(const epu_conv *c)
@@ -214,9 +219,10 @@ static void put_pixels(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_line(e, "weights_ahead(s, ++at);");
     for (int32_t i = 0; i < loads_per_run(c) && c->buffers == 2; i++)
         epu_line(e, "%s_load(s, unit + 1u, column++);", s->function);
+    epu_line(e, "store_now(s);");
     if (!exact)
         epu_line(e, "const uint32_t no = %s - p < %du ? %s - p : %du;", end, c->run, end, c->run);
-    put_multiply(e, c, no);
+    put_multiply(e, s, c, no);
     put_result(e, s, c, no);
     epu_end(e);
 }
@@ -264,7 +270,8 @@ static const char *lrm_text(epu_emit *e, const epu_conv *c)
 {
     str t;
     str_init(&t, e->a);
-    str_printf(&t, "%d x %d bytes of weights at 0, bias and multiplier at %d", c->buffers, c->part_bytes, c->lrm_const);
+    str_printf(&t, "%d x %d bytes of weights at %d, bias and multiplier at %d", c->buffers, c->part_bytes, c->lrm_in,
+               c->lrm_const);
     if (c->n_parts > 1)
         str_printf(&t, ", sums at %d", c->lrm_sums);
     str_printf(&t, ", 2 x %d bytes of results at %d", c->out_bytes, c->lrm_out);
@@ -310,6 +317,7 @@ cgc_status epu_put_conv2d_channel(epu_emit *e, const plan_step *s)
     epu_line(e, "uint32_t unit = 0, result = 0;");
     epu_put_start(e, s, true);
     put_whole_load(e, s, c, "0");
+    epu_put_first_loaded(e, s);
     epu_loop(e, "set", c->sets);
     if (c->v.groups > 1)
         epu_line(e, "const uint32_t group = set%s;", c->blocks > 1 ? arena_printf(e->a, " / %du", c->blocks) : "");

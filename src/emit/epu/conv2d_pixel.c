@@ -6,6 +6,12 @@
  */
 #include "emit/epu/epu_emit.h"
 
+/* Buffer of the weights of the tail, which is the unit after the last tile. */
+static int32_t tail_at(const plan_step *s, const epu_conv *c)
+{
+    return c->lrm_in + (c->tiles + epu_of(s)->first_buffer) % 2 * c->part_bytes;
+}
+
 static void put_tail_load(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     const epu_step *d = epu_of(s);
@@ -18,7 +24,7 @@ static void put_tail_load(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, %du);", d->first_piece + 1);
     epu_line(e, "ccl_ald(&constant, pieces[%d].ocm, CCL_PAIR(%d, %d));", d->first_piece, c->lrm_const, c->block);
     epu_line(e, "ccl_ald(&row, pieces[%d].ocm + %du, CCL_PAIR(%d, %d));", d->first_piece, c->block * EPU_CONST_BYTES,
-             c->lrm_in + c->tiles % 2 * c->part_bytes, c->block);
+             tail_at(s, c), c->block);
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     epu_line(e, "return;");
     epu_end(e);
@@ -50,7 +56,7 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_put_wait_two_back(e, "ALD", "DONE", "done", unit);
     else
         epu_line(e, "ccl_wait(CCL_ALD, E_DONE, s->done + %s);", unit);
-    const char *to = c->buffers == 2 ? arena_printf(e->a, "%s %% 2u * %du", unit, c->part_bytes) : "0";
+    const char *to = epu_buffer(e, s, unit, c->lrm_in, c->part_bytes, c->buffers);
     if (c->packed) {
         epu_begin(e, "for (uint32_t row = 0; row < %du; row++) /* no gaps between rows */", v->kh);
         epu_line(e, "in->ky0 = (int32_t)row;");
@@ -94,6 +100,7 @@ static void put_channels(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_line(e, "    ccl_mac_weights_first%s", operands);
         epu_line(e, "else");
         epu_line(e, "    ccl_mac_weights%s", operands);
+        epu_put_settle(e, s, "unit == 0 && o == 0");
         epu_line(e, "if (k == %du)", c->n_parts - 1);
         epu_line(e, "    ccl_rqs(w + o * 8u, CCL_PAIR(to + o, %s), %s);", no, epu_clamp(e, s->node));
         if (sums) {
@@ -102,11 +109,15 @@ static void put_channels(epu_emit *e, const plan_step *s, const epu_conv *c)
         }
     } else {
         epu_line(e, "ccl_mac_weights_first%s", operands);
+        epu_put_settle(e, s, "unit == 0 && o == 0");
         epu_line(e, "ccl_rqs(w + o * 8u, CCL_PAIR(to + o, %s), %s);", no, epu_clamp(e, s->node));
     }
     if (loads_late(c)) {
-        epu_line(e, "if (o == 0 && unit + 1u < %du)", epu_of(s)->units);
+        epu_begin(e, "if (o == 0)");
+        epu_line(e, "if (unit + 1u < %du)", epu_of(s)->units);
         epu_line(e, "    %s_load(s, &in, unit + 1u);", s->function);
+        epu_line(e, "store_now(s);");
+        epu_end(e);
     }
     epu_end(e);
 }
@@ -122,6 +133,8 @@ static void put_unit(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_line(e, "%s", more);
         epu_line(e, "    %s", load);
     }
+    if (!loads_late(c))
+        epu_line(e, "store_now(s);");
     epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + unit + 1u);");
     if (c->n_parts > 1)
         epu_begin(e, "if (k == %du)", c->n_parts - 1);
@@ -129,7 +142,7 @@ static void put_unit(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_line(e, "    ccl_wait(CCL_ARR, E_STORED, s->stored + result - 1u);");
     if (c->n_parts > 1)
         epu_end(e);
-    epu_line(e, "const uint32_t from = %s;", c->buffers == 2 ? arena_printf(e->a, "unit %% 2u * %du", c->part_bytes) : "0");
+    epu_line(e, "const uint32_t from = %s;", epu_buffer(e, s, "unit", c->lrm_in, c->part_bytes, c->buffers));
     put_channels(e, s, c);
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
     epu_line(e, "unit++;");
@@ -142,7 +155,7 @@ static void put_unit(epu_emit *e, const plan_step *s, const epu_conv *c)
 static void put_tail(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     const epu_step *d = epu_of(s);
-    const int32_t run = epu_min(epu_min(e->p->hw.num_acc, c->tail), c->block);
+    const int32_t run = c->tail_run;
     const int32_t first = c->tiles * c->tile;
     epu_line(e, "/* The last %d pixels: one output channel per PE, windows broadcast. */", c->tail);
     epu_line(e, "weights_ahead(s, %du);", d->first_tick + 1 + c->tiles * d->ticks);
@@ -152,28 +165,27 @@ static void put_tail(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_line(e, "const uint32_t to = %du + result %% 2u * %du;", c->lrm_out, c->out_bytes);
     epu_line(e, "const ccl_block column = {.lane_stride = 1, .rows = (int32_t)no, .row_bytes = 1, .row_stride = %lld};",
              (long long)c->v.out_pixel);
-    epu_line(e, "ccl_mac_window_first(&in, p, CCL_PAIR(%d, no));", c->lrm_in + c->tiles % 2 * c->part_bytes);
+    epu_line(e, "store_now(s);");
+    epu_line(e, "ccl_mac_window_first(&in, p, CCL_PAIR(%d, no));", tail_at(s, c));
     epu_line(e, "if (result > 1u)");
     epu_line(e, "    ccl_wait(CCL_ARR, E_STORED, s->stored + result - 1u);");
     epu_line(e, "ccl_rqs_lane(%du, CCL_PAIR(to, no), %s);", c->lrm_const, epu_clamp(e, s->node));
     epu_line(e, "ccl_post(CCL_ARR, E_READY);");
-    epu_line(e, "ccl_wait(CCL_AST, E_READY, ++s->ready);");
-    epu_line(e, "ccl_ast(&column, %s + p * %lldu, CCL_PAIR(to, %d));", epu_address(e, epu_output(s)),
-             (long long)c->v.out_pixel, c->block);
-    epu_line(e, "ccl_post(CCL_AST, E_STORED);");
+    epu_line(e, "store_later(s, &column, %s + p * %lldu, CCL_PAIR(to, %d), E_READY, ++s->ready);",
+             epu_address(e, epu_output(s)), (long long)c->v.out_pixel, c->block);
     epu_line(e, "result++;");
     epu_end(e);
+    epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
+    epu_line(e, "unit++;");
 }
 
 /* The result of a tile: `channels` bytes of each of its pixels. */
 static void put_store(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     const epu_view *v = &c->v;
-    epu_line(e, "ccl_wait(CCL_AST, E_DONE, s->done + unit);");
-    epu_line(e, "ccl_ast(&out, %s%s%s%s, CCL_PAIR(to, lanes));", epu_address(e, epu_output(s)),
-             epu_term(e, "image", v->images, v->out_image), epu_term(e, "first", 2, v->out_pixel),
-             epu_set_channel(e, c));
-    epu_line(e, "ccl_post(CCL_AST, E_STORED);");
+    epu_line(e, "store_later(s, &out, %s%s%s%s, CCL_PAIR(to, lanes), E_DONE, s->done + unit);",
+             epu_address(e, epu_output(s)), epu_term(e, "image", v->images, v->out_image),
+             epu_term(e, "first", 2, v->out_pixel), epu_set_channel(e, c));
     epu_line(e, "result++;");
 }
 
@@ -181,7 +193,7 @@ static const char *lrm_text(epu_emit *e, const epu_conv *c)
 {
     str t;
     str_init(&t, e->a);
-    str_printf(&t, "%d x %d bytes of windows at 0", c->buffers, c->part_bytes);
+    str_printf(&t, "%d x %d bytes of windows at %d", c->buffers, c->part_bytes, c->lrm_in);
     if (c->n_parts > 1 && c->block > c->run)
         str_printf(&t, ", sums at %d", c->lrm_sums);
     str_printf(&t, ", 2 x %d bytes of results at %d", c->out_bytes, c->lrm_out);
@@ -234,6 +246,7 @@ cgc_status epu_put_conv2d_pixel(epu_emit *e, const plan_step *s)
     epu_line(e, "uint32_t unit = 0, result = 0;");
     epu_put_start(e, s, false);
     epu_line(e, "%s_load(s, &in, 0);", s->function);
+    epu_put_first_loaded(e, s);
     epu_loop(e, "set", c->sets);
     put_set(e, c, d);
     epu_line(e, "const ccl_block out = {.lane_stride = %lld, .rows = 1, .row_bytes = (int32_t)channels};",

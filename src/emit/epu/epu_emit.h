@@ -57,6 +57,12 @@ void epu_put_head(epu_emit *e, const plan_step *s);
 /* Mark, issue point, staging of operands that lie in DDR, waits for the layer before. by_arr: the broadcast port reads
  * activations, so its queue waits as well. */
 void epu_put_start(epu_emit *e, const plan_step *s, bool by_arr);
+/* After the load of unit 0: later loads wait for the layer before, if that load did not. */
+void epu_put_first_loaded(epu_emit *e, const plan_step *s);
+/* Before the first result is written to local memory: the same for the array. condition: C text, "" = always. */
+void epu_put_settle(epu_emit *e, const plan_step *s, const char *condition);
+/* LRM offset of the unit's buffer out of a pair (or of the only one). */
+const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, int32_t at, int32_t bytes, int32_t buffers);
 /* How many posts of each event the layer made, as C text; NULL = none. */
 typedef struct epu_posts {
     const char *loaded, *done, *ready, *stored;
@@ -89,6 +95,8 @@ const char *epu_stage_address(epu_emit *e, const plan_step *s, const plan_buffer
 void epu_put_pool_load(epu_emit *e, const plan_step *s, const epu_pool *f);
 void epu_put_pool_unit(epu_emit *e, const epu_pool *f);
 void epu_put_pool_taps(epu_emit *e, const epu_pool *f, const char *n);
+/* The load of unit 0 and what waits after it. */
+void epu_put_pool_first(epu_emit *e, const plan_step *s);
 void epu_put_pool_unit_begin(epu_emit *e, const plan_step *s, const epu_pool *f);
 void epu_put_pool_unit_end(epu_emit *e, const plan_step *s, const epu_pool *f);
 /* avg_pool2d.c: the load of multipliers inside the printed load function. */

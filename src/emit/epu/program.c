@@ -69,7 +69,11 @@ static const char *const state_text =
     "\n/* Posts of each event before the current layer, and the next piece of weights to ask for. */\n"
     "typedef struct state {\n"
     "    uint32_t loaded, done, ready, stored, staged, unstaged, written;\n"
-    "    uint32_t piece;\n";
+    "    uint32_t piece;\n"
+    "    /* A result that is still to be stored: the event and count that it waits for, and where it goes. */\n"
+    "    uint32_t store_event, store_count, store_to, store_pair;\n"
+    "    ccl_block store_block;\n"
+    "    int store_pending, layer_pending;\n";
 
 static const char *const ahead_text =
     "\n/* Asks for the pieces of weights whose issue point has come. */\n"
@@ -93,6 +97,37 @@ static const char *const ahead_text =
     "{\n"
     "    if (pieces[s->piece].point <= point)\n"
     "        issue_weights(s, point);\n"
+    "}\n";
+
+static const char *const store_text =
+    "\n/* Loads and stores share a port that serves them in the order of issue. So a result is stored only after the next\n"
+    " * loads have been asked for: store_later keeps it, store_now issues it, layer_done ends a layer after its last. */\n"
+    "static void store_now(state *s)\n"
+    "{\n"
+    "    if (s->store_pending) {\n"
+    "        ccl_wait(CCL_AST, s->store_event, s->store_count);\n"
+    "        ccl_ast(&s->store_block, s->store_to, s->store_pair);\n"
+    "        ccl_post(CCL_AST, E_STORED);\n"
+    "    }\n"
+    "    if (s->layer_pending)\n"
+    "        ccl_post(CCL_AST, E_LAYER);\n"
+    "    s->store_pending = s->layer_pending = 0;\n"
+    "}\n\n"
+    "static inline void store_later(state *s, const ccl_block *block, uint32_t to, uint32_t pair, uint32_t event,\n"
+    "                               uint32_t count)\n"
+    "{\n"
+    "    s->store_block = *block;\n"
+    "    s->store_to = to;\n"
+    "    s->store_pair = pair;\n"
+    "    s->store_event = event;\n"
+    "    s->store_count = count;\n"
+    "    s->store_pending = 1;\n"
+    "}\n\n"
+    "static inline void layer_done(state *s)\n"
+    "{\n"
+    "    s->layer_pending = 1;\n"
+    "    if (!s->store_pending)\n"
+    "        store_now(s);\n"
     "}\n";
 
 static void put_map(epu_emit *e)
@@ -177,6 +212,7 @@ static void put_state(epu_emit *e, bool scalar)
         str_printf(e->c, "    %s_memory memory;\n", e->p->module);
     str_put(e->c, "} state;\n");
     str_put(e->c, ahead_text);
+    str_put(e->c, store_text);
 }
 
 static cgc_status put_layers(epu_emit *e)
@@ -218,6 +254,7 @@ static void put_run(epu_emit *e, bool scalar)
         put_memory(e);
     for (size_t i = 0; i < e->p->n_steps; i++)
         epu_line(e, "%s(&s);", e->p->steps[i]->function);
+    epu_line(e, "store_now(&s);");
     epu_line(e, "ccl_drain();");
     e->depth = 0;
     epu_line(e, "}");

@@ -206,12 +206,40 @@ static void put_stage_in(epu_emit *e, const plan_step *s, int32_t k)
     epu_line(e, "s->staged++;");
 }
 
+/* For the part of the output of the layer before that is needed first. */
+static void put_wait_for_part(epu_emit *e, const plan_step *s, const char *queue)
+{
+    const epu_step *d = epu_of(s);
+    if (d->spare > 0)
+        epu_line(e, "ccl_wait(CCL_%s, E_STORED, s->stored - %du); /* the part of its result that is needed first */", queue,
+                 d->spare);
+    else if (d->spare == 0)
+        epu_line(e, "ccl_wait(CCL_%s, E_LAYER, %du);", queue, e->step);
+}
+
+/* The first load runs while the layer before still computes its last unit. */
+static void put_early_waits(epu_emit *e, const plan_step *s)
+{
+    epu_line(e, "/* The first load overlaps the end of the layer before: its local memory is free by then. */");
+    if (e->step > 1)
+        epu_line(e, "ccl_wait(CCL_ALD, E_LAYER, %du);", e->step - 1);
+    epu_line(e, "ccl_wait(CCL_ALD, E_DONE, s->done - 1u);");
+    if (s->mapping != PLAN_MAP_conv2d_channel)
+        put_wait_for_part(e, s, "ALD");
+}
+
 void epu_put_start(epu_emit *e, const plan_step *s, bool by_arr)
 {
     const epu_step *d = epu_of(s);
     bool staged = false;
     epu_line(e, "ccl_mark(%d);", s->layer);
+    if (!d->early && e->step > 0)
+        epu_line(e, "store_now(s);");
     epu_line(e, "weights_ahead(s, %du);", d->first_tick);
+    if (d->early) {
+        put_early_waits(e, s);
+        return;
+    }
     for (int32_t k = 0; k < 2; k++) {
         if (!d->stage_in[k])
             continue;
@@ -228,6 +256,36 @@ void epu_put_start(epu_emit *e, const plan_step *s, bool by_arr)
     }
 }
 
+void epu_put_first_loaded(epu_emit *e, const plan_step *s)
+{
+    if (!epu_of(s)->early)
+        return;
+    epu_line(e, "store_now(s);");
+    epu_line(e, "ccl_wait(CCL_ALD, E_LAYER, %du); /* now the layer before is complete in OCM */", e->step);
+    if (s->mapping == PLAN_MAP_conv2d_channel) /* here the broadcast port reads activations */
+        put_wait_for_part(e, s, "ARR");
+}
+
+void epu_put_settle(epu_emit *e, const plan_step *s, const char *condition)
+{
+    const epu_step *d = epu_of(s);
+    if (!d->early || d->settled)
+        return;
+    if (condition[0])
+        epu_line(e, "if (%s)", condition);
+    epu_line(e, "%sccl_wait(CCL_ARR, E_LAYER, %du); /* its results have left local memory */", condition[0] ? "    " : "",
+             e->step);
+}
+
+const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, int32_t at, int32_t bytes, int32_t buffers)
+{
+    if (buffers == 1)
+        return arena_printf(e->a, "%du", at);
+    const char *which = epu_of(s)->first_buffer ? arena_printf(e->a, "(%s + 1u) %% 2u", unit)
+                                                : arena_printf(e->a, "%s %% 2u", unit);
+    return at ? arena_printf(e->a, "%du + %s * %du", at, which, bytes) : arena_printf(e->a, "%s * %du", which, bytes);
+}
+
 static void put_posts(epu_emit *e, const char *name, const char *count)
 {
     if (count)
@@ -242,6 +300,7 @@ void epu_put_end(epu_emit *e, const plan_step *s, const epu_posts *posts)
     put_posts(e, "ready", posts->ready);
     put_posts(e, "stored", posts->stored);
     if (d->stage_out) {
+        epu_line(e, "store_now(s);");
         epu_line(e, "static const ccl_dma to_ddr = {.dst = %s, .src = %s, .n0 = %lldu, .n1 = 1, .n2 = 1};",
                  epu_address(e, s->output), epu_address(e, d->stage_out), (long long)s->output->bytes);
         epu_line(e, "ccl_wait(CCL_DMO, E_STORED, s->stored);");
@@ -249,7 +308,7 @@ void epu_put_end(epu_emit *e, const plan_step *s, const epu_posts *posts)
         epu_line(e, "ccl_post(CCL_DMO, E_WRITTEN);");
         epu_line(e, "ccl_wait(CCL_AST, E_WRITTEN, ++s->written);");
     }
-    epu_line(e, "ccl_post(CCL_AST, E_LAYER);");
+    epu_line(e, "layer_done(s);");
     e->depth = 0;
     epu_line(e, "}");
 }
