@@ -5,15 +5,16 @@
 
 #include "insns/epu.h"
 
-static inline void insn_add_scaled(epu *e, const ccl_binary *b, uint32_t pair_a_b, uint32_t pair_dst_n)
+static inline void insn_add_scaled(epu *e, const ccl_binary *b, uint32_t pair_a_b,
+                                   uint32_t pair_dst_n)
 {
     const uint32_t at_a = EPU_LOW(pair_a_b), at_b = EPU_HIGH(pair_a_b);
     const uint32_t dst = EPU_LOW(pair_dst_n), n = EPU_HIGH(pair_dst_n);
     uint32_t i;
     int32_t l;
     if (!epu_check_clamp(e, b->y_zp, b->lo, b->hi) || !epu_check_clamp(e, b->a_zp, -128, 127) ||
-        !epu_check_clamp(e, b->b_zp, -128, 127) || !epu_lrm(e, at_a, n, 0) || !epu_lrm(e, at_b, n, 0) ||
-        !epu_lrm(e, dst, n, 1))
+        !epu_check_clamp(e, b->b_zp, -128, 127) || !epu_lrm(e, at_a, n, 0) ||
+        !epu_lrm(e, at_b, n, 0) || !epu_lrm(e, dst, n, 1))
         return;
     for (l = 0; l < e->lanes; l++) {
         int8_t *local = epu_lane(e, l);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * epu.c - lowered graph -> plan of the EPU program: which steps run on the array, in which mapping, and where everything
- * lies in OCM. What the array cannot take runs its portable kernel on the scalar core, with the reason in the step and
- * in a note.
- * OCM: activations from its start by lifetime (plan_memory); the rest is a ring for weights (epu_stream.c).
+ * epu.c - lowered graph -> plan of the EPU program: which steps run on the array, in which
+ * mapping, and where everything lies in OCM. What the array cannot take runs its portable kernel
+ * on the scalar core, with the reason in the step and in a note.
+ * OCM: activations from its start by lifetime (plan_memory); the rest is a ring for weights
+ * (epu_stream.c).
  */
 #include "plan/epu.h"
 
@@ -68,7 +69,7 @@ static const char *obstacle(plan *p, const plan_step *s)
     const ir_node *n = s->node;
     if (!n)
         return s->inputs[0] && s->inputs[0]->layout == s->output->layout ? "copy of a graph output"
-                                                                        : "change of layout";
+                                                                         : "change of layout";
     switch (op_id_of(n->op)) {
     case OP_qlinear_conv2d:
     case OP_qlinear_dense:
@@ -113,7 +114,8 @@ static int64_t live_bytes(const plan *p, int32_t step)
     int64_t sum = 0;
     for (size_t i = 0; i < p->n_buffers; i++) {
         const plan_buffer *b = p->buffers[i];
-        if (b->space == PLAN_ARENA && !b->alias_of && b->first >= 0 && b->first <= step && b->last >= step)
+        if (b->space == PLAN_ARENA && !b->alias_of && b->first >= 0 && b->first <= step &&
+            b->last >= step)
             sum += b->bytes;
     }
     return sum;
@@ -128,10 +130,11 @@ static cgc_status check_activations(plan *p)
         if (live_bytes(p, (int32_t)i) > live_bytes(p, (int32_t)worst))
             worst = i;
     const plan_step *s = p->steps[worst];
-    diag_info info = {.layer = s->name, .op = s->node ? s->node->op->name : "relayout", .setting = "ocm_size"};
+    diag_info info = {
+        .layer = s->name, .op = s->node ? s->node->op->name : "relayout", .setting = "ocm_size"};
     info.found = arena_printf(p->arena, "%d bytes", p->hw.ocm_size);
-    info.wanted = arena_printf(p->arena, "%lld bytes (%lld live in this layer)", (long long)p->arena_bytes,
-                               (long long)live_bytes(p, (int32_t)worst));
+    info.wanted = arena_printf(p->arena, "%lld bytes (%lld live in this layer)",
+                               (long long)p->arena_bytes, (long long)live_bytes(p, (int32_t)worst));
     info.cure = "choose a target with more OCM, or a smaller batch or image";
     return diag(p->ctx, CGC_E_FIT, info, "the activations do not fit OCM");
 }
@@ -158,9 +161,9 @@ static const char *map_step(plan *p, plan_step *s, int64_t room)
     static const struct {
         op_id op;
         plan_mapping_id mapping;
-    } others[] = {{OP_qnn_add, PLAN_MAP_add},         {OP_table, PLAN_MAP_table},
+    } others[] = {{OP_qnn_add, PLAN_MAP_add},           {OP_table, PLAN_MAP_table},
                   {OP_max_pool2d, PLAN_MAP_max_pool2d}, {OP_qnn_avg_pool2d, PLAN_MAP_avg_pool2d},
-                  {OP_quantize, PLAN_MAP_quantize},   {OP_dequantize, PLAN_MAP_dequantize}};
+                  {OP_quantize, PLAN_MAP_quantize},     {OP_dequantize, PLAN_MAP_dequantize}};
     const op_id id = op_id_of(s->node->op);
     if (id == OP_qlinear_conv2d || id == OP_qlinear_dense)
         return map_conv(p, s, room);
@@ -184,7 +187,9 @@ static cgc_status go_scalar(plan *p, plan_step *s, const char *why)
     s->mapping = PLAN_MAP_scalar;
     s->reason = why;
     return note(p->ctx,
-                (diag_info){.layer = s->name, .op = s->node ? s->node->op->name : "relayout", .found = why,
+                (diag_info){.layer = s->name,
+                            .op = s->node ? s->node->op->name : "relayout",
+                            .found = why,
                             .wanted = "the array"},
                 "runs on the scalar core: %s", why);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * epu_conv.c - convolution and dense layers on the array: a view as images of windows, then the cheapest tiling of
+ * epu_conv.c - convolution and dense layers on the array: a view as images of windows, then the
+ * cheapest tiling of
  * conv2d_pixel (a lane is an output pixel) and of conv2d_channel (a lane is an output channel).
- * Costs are the closed forms of docs/machine.md; a tiling is taken only if its LRM buffers and one piece of its
- * weights fit. Sums need no care here: the overflow pass has proved them.
+ * Costs are the closed forms of docs/machine.md; a tiling is taken only if its LRM buffers and one
+ * piece of its weights fit. Sums need no care here: the overflow pass has proved them.
  */
 #include "plan/epu.h"
 
 enum {
-    SCALAR_UNIT = 50,  /* scalar cycles to set up a unit, measured on emitted programs */
-    SCALAR_RUN = 40,   /* ... and one run of accumulators */
-    SCALAR_STORE = 40, /* ... and one requantization and store */
-    PIECE_BYTES = 65536, /* small sets are joined to pieces of about this size */
+    SCALAR_UNIT = 50,     /* scalar cycles to set up a unit, measured on emitted programs */
+    SCALAR_RUN = 40,      /* ... and one run of accumulators */
+    SCALAR_STORE = 40,    /* ... and one requantization and store */
+    PIECE_BYTES = 65536,  /* small sets are joined to pieces of about this size */
     MERGED_CHANNELS = 512 /* groups are joined up to this many input channels */
 };
 
@@ -37,10 +38,23 @@ bool epu_view_of(const plan_step *s, epu_view *out)
     plan_window w;
     if (!plan_window_of(s, &w))
         return false;
-    epu_view v = {.images = w.in.n, .h = w.in.h, .w = w.in.w, .oh = w.out.h, .ow = w.out.w,
-                  .kh = w.kh, .kw = w.kw, .stride_h = w.stride_h, .stride_w = w.stride_w,
-                  .dil_h = w.dil_h, .dil_w = w.dil_w, .pad_top = w.pad[0], .pad_left = w.pad[1],
-                  .groups = w.groups, .merge = 1, .cin = w.in.c / w.groups, .cout = w.out.c / w.groups};
+    epu_view v = {.images = w.in.n,
+                  .h = w.in.h,
+                  .w = w.in.w,
+                  .oh = w.out.h,
+                  .ow = w.out.w,
+                  .kh = w.kh,
+                  .kw = w.kw,
+                  .stride_h = w.stride_h,
+                  .stride_w = w.stride_w,
+                  .dil_h = w.dil_h,
+                  .dil_w = w.dil_w,
+                  .pad_top = w.pad[0],
+                  .pad_left = w.pad[1],
+                  .groups = w.groups,
+                  .merge = 1,
+                  .cin = w.in.c / w.groups,
+                  .cout = w.out.c / w.groups};
     if (flattens(&w)) { /* pixels are independent rows of channels: one long image */
         v.w = v.ow = w.in.n * w.in.h * w.in.w;
         v.images = v.h = v.oh = 1;
@@ -102,7 +116,8 @@ static bool best_cut(const cgc_hw *hw, const epu_view *v, int64_t limit, cut *ou
         for (int32_t whole = 0; whole < 2; whole++) {
             int32_t last = 0;
             for (int32_t n = 1; n <= v->cin; n = n < 64 ? n + 1 : n * 2) {
-                cut k = {.kh = (int32_t)epu_ceil(v->kh, rows), .kw = whole ? v->kw : 1,
+                cut k = {.kh = (int32_t)epu_ceil(v->kh, rows),
+                         .kw = whole ? v->kw : 1,
                          .c = channels_of(hw, v, n)};
                 if (k.c == last || k.kh * (int64_t)padded(hw, (int64_t)k.kw * k.c) > limit)
                     continue;
@@ -134,9 +149,13 @@ static void make_parts(plan *p, const cut *k, int32_t block, epu_conv *c)
         for (int32_t x = 0; x < v->kw; x += k->kw)
             for (int32_t ch = 0; ch < v->cin; ch += k->c) {
                 epu_part *t = &c->parts[c->n_parts++];
-                *t = (epu_part){.ky0 = y, .kh = epu_min(k->kh, v->kh - y), .kx0 = x,
-                                .kw = epu_min(k->kw, v->kw - x), .c0 = ch,
-                                .c = epu_min(k->c, v->cin - ch), .offset = offset};
+                *t = (epu_part){.ky0 = y,
+                                .kh = epu_min(k->kh, v->kh - y),
+                                .kx0 = x,
+                                .kw = epu_min(k->kw, v->kw - x),
+                                .c0 = ch,
+                                .c = epu_min(k->c, v->cin - ch),
+                                .offset = offset};
                 t->bytes = t->kh * padded(&p->hw, (int64_t)t->kw * t->c);
                 offset += t->bytes;
             }
@@ -151,7 +170,8 @@ static void make_parts(plan *p, const cut *k, int32_t block, epu_conv *c)
 /* ---- cost ---- */
 
 /* Array cycles of all runs over n outputs of one part. */
-static int64_t runs_cycles(const cgc_hw *hw, int64_t n, int32_t run, int64_t steps, bool load, bool store)
+static int64_t runs_cycles(const cgc_hw *hw, int64_t n, int32_t run, int64_t steps, bool load,
+                           bool store)
 {
     const int64_t runs = epu_ceil(n, run), s = hw->unit_overhead;
     return runs * s + n * steps + (load ? runs * s + n : 0) + (store ? runs * s + n : 0);
@@ -171,8 +191,10 @@ static int64_t pixel_tile_cycles(const cgc_hw *hw, const epu_conv *c, int64_t la
     for (int32_t i = 0; i < c->n_parts; i++) {
         const epu_part *t = &c->parts[i];
         const bool last = i + 1 == c->n_parts;
-        int64_t arr = 4 + runs_cycles(hw, c->block, c->run, part_steps(hw, c, i), sums && i > 0, sums && !last);
-        int64_t port = epu_port_cycles(hw, lanes * t->kh * t->kw * t->c) + (c->packed ? (t->kh - 1) * hw->unit_overhead : 0);
+        int64_t arr = 4 + runs_cycles(hw, c->block, c->run, part_steps(hw, c, i), sums && i > 0,
+                                      sums && !last);
+        int64_t port = epu_port_cycles(hw, lanes * t->kh * t->kw * t->c) +
+                       (c->packed ? (t->kh - 1) * hw->unit_overhead : 0);
         int64_t scalar = SCALAR_UNIT + runs * SCALAR_RUN;
         if (last) {
             arr += c->block + runs * hw->unit_overhead;
@@ -184,7 +206,8 @@ static int64_t pixel_tile_cycles(const cgc_hw *hw, const epu_conv *c, int64_t la
     return total;
 }
 
-static int64_t channel_run_cycles(const cgc_hw *hw, const epu_conv *c, int32_t i, int64_t n, bool sums)
+static int64_t channel_run_cycles(const cgc_hw *hw, const epu_conv *c, int32_t i, int64_t n,
+                                  bool sums)
 {
     const bool last = i + 1 == c->n_parts;
     int64_t arr = runs_cycles(hw, n, c->run, part_steps(hw, c, i), sums && i > 0, sums && !last);
@@ -207,9 +230,11 @@ static int64_t channel_cycles(const cgc_hw *hw, const epu_conv *c)
             total += c->buffers == 2 ? epu_max(all, load) : all + load;
             continue;
         }
-        const int64_t store = i + 1 == c->n_parts ? epu_port_cycles(hw, (int64_t)c->block * c->tile) : 0;
+        const int64_t store =
+            i + 1 == c->n_parts ? epu_port_cycles(hw, (int64_t)c->block * c->tile) : 0;
         const int64_t work = SCALAR_UNIT + channel_run_cycles(hw, c, i, c->tile, true);
-        total += (int64_t)c->v.images * c->tiles * (c->buffers == 2 ? epu_max(work, load + store) : work + load);
+        total += (int64_t)c->v.images * c->tiles *
+                 (c->buffers == 2 ? epu_max(work, load + store) : work + load);
     }
     return total * c->sets;
 }
@@ -229,11 +254,13 @@ static void choose_tail(const plan *p, epu_conv *c)
     const cgc_hw *hw = &p->hw;
     const int32_t lanes = hw_pes(hw), rest = c->v.pixels % lanes;
     c->tail = 0;
-    if (rest == 0 || c->tiles < 2 || c->n_parts != 1 || c->packed || c->buffers != 2 || c->sets != 1 || c->v.images != 1)
+    if (rest == 0 || c->tiles < 2 || c->n_parts != 1 || c->packed || c->buffers != 2 ||
+        c->sets != 1 || c->v.images != 1)
         return;
     const int64_t passes = epu_ceil(c->block, lanes), steps = part_steps(hw, c, 0);
-    const int64_t tail = passes * (rest * (steps + 4) +
-                                   epu_port_cycles(hw, (int64_t)epu_min(c->block, lanes) * c->row_bytes) / 2);
+    const int64_t tail =
+        passes * (rest * (steps + 4) +
+                  epu_port_cycles(hw, (int64_t)epu_min(c->block, lanes) * c->row_bytes) / 2);
     if (passes > 1 || tail >= pixel_tile_cycles(hw, c, rest) || rest > c->block)
         return;
     c->tail = rest;
@@ -251,7 +278,8 @@ static bool pack_rows(const cgc_hw *hw, epu_conv *c)
     c->packed = true;
     c->row_bytes = c->parts[0].bytes = padded(hw, (int64_t)v->kh * row);
     const int64_t last = (int64_t)(v->kh - 1) * row + padded(hw, row);
-    c->part_bytes = (int32_t)(epu_ceil(epu_max(c->row_bytes, last), EPU_CONST_BYTES) * EPU_CONST_BYTES);
+    c->part_bytes =
+        (int32_t)(epu_ceil(epu_max(c->row_bytes, last), EPU_CONST_BYTES) * EPU_CONST_BYTES);
     set_set_bytes(c);
     return true;
 }
@@ -263,7 +291,8 @@ typedef struct pixel_try {
 } pixel_try;
 
 /* Cycles of a tiling with blocks of output channels; -1 if it does not fit. */
-static int64_t try_pixel(plan *p, const epu_view *v, const pixel_try *how, int64_t room, epu_conv *out)
+static int64_t try_pixel(plan *p, const epu_view *v, const pixel_try *how, int64_t room,
+                         epu_conv *out)
 {
     const cgc_hw *hw = &p->hw;
     const int32_t block = how->block;
@@ -305,7 +334,8 @@ static void best_pixel(plan *p, const epu_view *v, int64_t room, int64_t *best, 
     const int32_t num_acc = p->hw.num_acc;
     for (int32_t block = v->cout;; block = (int32_t)epu_ceil(block, 2)) {
         for (int32_t i = 0; i < 8; i++) {
-            const pixel_try how = {.block = block, .buffers = 2 - i / 4, .sums = i / 2 % 2, .packed = i % 2};
+            const pixel_try how = {
+                .block = block, .buffers = 2 - i / 4, .sums = i / 2 % 2, .packed = i % 2};
             epu_conv t;
             const int64_t cycles = try_pixel(p, v, &how, room, &t);
             if (cycles < 0 || (*best >= 0 && cycles >= *best))
@@ -333,7 +363,8 @@ const char *epu_plan_pixel(plan *p, const plan_step *s, int64_t room, epu_step *
         best_pixel(p, &merged, room, &best, c);
     }
     if (best < 0)
-        return arena_printf(p->arena, "one window step and its sums need more than %d bytes of LRM, or the "
+        return arena_printf(p->arena,
+                            "one window step and its sums need more than %d bytes of LRM, or the "
                             "weights of one output channel more than %lld bytes of OCM",
                             hw->lrm_size, (long long)room);
     choose_tail(p, c);
@@ -361,7 +392,8 @@ static int64_t channel_limit(const cgc_hw *hw, int32_t run, int64_t sum_bytes, i
 static int64_t try_channel(plan *p, const epu_view *v, int32_t tile, int64_t room, epu_conv *c)
 {
     const cgc_hw *hw = &p->hw;
-    const int32_t blocks = (int32_t)epu_ceil(v->cout, hw_pes(hw)), block = (int32_t)epu_ceil(v->cout, blocks);
+    const int32_t blocks = (int32_t)epu_ceil(v->cout, hw_pes(hw)),
+                  block = (int32_t)epu_ceil(v->cout, blocks);
     int64_t best = -1;
     for (int32_t buffers = 2; buffers >= 1; buffers--) {
         epu_conv t = {.v = *v, .buffers = buffers, .run = epu_min(hw->num_acc, v->pixels)};
@@ -379,7 +411,8 @@ static int64_t try_channel(plan *p, const epu_view *v, int32_t tile, int64_t roo
         const bool again = t.n_parts > 1 && (t.tiles > 1 || v->images > 1);
         t.sets_per_piece = again || t.set_bytes <= PIECE_BYTES ? 1 : 0;
         t.column_bytes = (int32_t)epu_max(PIECE_BYTES / block / 16 * 16, 16);
-        const int64_t piece = t.sets_per_piece ? t.set_bytes : (int64_t)block * (t.part_bytes + EPU_CONST_BYTES);
+        const int64_t piece =
+            t.sets_per_piece ? t.set_bytes : (int64_t)block * (t.part_bytes + EPU_CONST_BYTES);
         if (piece > room)
             continue;
         const int64_t cycles = channel_cycles(hw, &t);
@@ -396,7 +429,8 @@ static void channel_lrm(epu_conv *c)
     const bool sums = c->n_parts > 1;
     c->lrm_in = 0;
     c->lrm_const = c->buffers * c->part_bytes;
-    c->lrm_const += c->lrm_const % EPU_CONST_BYTES ? EPU_CONST_BYTES - c->lrm_const % EPU_CONST_BYTES : 0;
+    c->lrm_const +=
+        c->lrm_const % EPU_CONST_BYTES ? EPU_CONST_BYTES - c->lrm_const % EPU_CONST_BYTES : 0;
     c->lrm_sums = c->lrm_const + 2 * EPU_CONST_BYTES;
     c->lrm_out = c->lrm_sums + (sums ? 4 * c->tile : 0);
     c->out_bytes = c->run;
@@ -433,16 +467,19 @@ const char *epu_plan_channel(plan *p, const plan_step *s, int64_t room, epu_step
         best_channel(p, &merged, room, &best, c);
     }
     if (best < 0)
-        return arena_printf(p->arena, "one step of weights and its sums need more than %d bytes of LRM, or the "
-                            "weights of %d output channels more than %lld bytes of OCM",
-                            hw->lrm_size, epu_min(v.cout, hw_pes(hw)), (long long)room);
+        return arena_printf(
+            p->arena,
+            "one step of weights and its sums need more than %d bytes of LRM, or the "
+            "weights of %d output channels more than %lld bytes of OCM",
+            hw->lrm_size, epu_min(v.cout, hw_pes(hw)), (long long)room);
     channel_lrm(c);
     if (c->sets_per_piece)
         set_pieces(c, room, &c->sets_per_piece);
     v = c->v;
     const bool sums = c->n_parts > 1;
     e->units = c->sets * (sums ? v.images * c->tiles * c->n_parts : 1);
-    e->ticks = 1 + (sums ? (int32_t)epu_ceil(c->tile, c->run) : v.images * (int32_t)epu_ceil(v.pixels, c->run));
+    e->ticks = 1 + (sums ? (int32_t)epu_ceil(c->tile, c->run)
+                         : v.images * (int32_t)epu_ceil(v.pixels, c->run));
     e->cycles = best;
     return NULL;
 }

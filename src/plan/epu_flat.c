@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * epu_flat.c - add and table on the array (elements in memory order, a run of them per lane), quantize and dequantize
- * (a pixel per lane, float32 planes in DDR or OCM on one side, int8 NHWC on the other).
+ * epu_flat.c - add and table on the array (elements in memory order, a run of them per lane),
+ * quantize and dequantize (a pixel per lane, float32 planes in DDR or OCM on one side, int8 NHWC
+ * on the other).
  * Invariant: lanes * bytes per lane covers a tensor exactly, so no lane reads or writes beyond it.
  */
 #include "plan/epu.h"
@@ -10,9 +11,9 @@
 #include <math.h>
 
 enum {
-    SCALAR_TILE = 90,     /* scalar cycles per tile, measured on emitted programs */
+    SCALAR_TILE = 90, /* scalar cycles per tile, measured on emitted programs */
     TABLE_BYTES = 256,
-    STAGE_BYTES = 32768   /* of one stage buffer in OCM, where LRM and OCM allow */
+    STAGE_BYTES = 32768 /* of one stage buffer in OCM, where LRM and OCM allow */
 };
 
 /* ---- add, table ---- */
@@ -20,7 +21,8 @@ enum {
 /* Whether times factor gives the bytes of the division for every pair of operands. */
 static bool factor_is_exact(const ir_node *n, float factor)
 {
-    const float as = ir_float(n, "a_scale"), bs = ir_float(n, "b_scale"), ys = ir_float(n, "y_scale");
+    const float as = ir_float(n, "a_scale"), bs = ir_float(n, "b_scale"),
+                ys = ir_float(n, "y_scale");
     const int32_t az = (int32_t)ir_int(n, "a_zero_point"), bz = (int32_t)ir_int(n, "b_zero_point");
     const int32_t yz = (int32_t)ir_int(n, "y_zero_point");
     const int32_t lo = (int32_t)ir_int(n, "clamp_min"), hi = (int32_t)ir_int(n, "clamp_max");
@@ -45,10 +47,12 @@ static float exact_factor(const ir_node *n)
 }
 
 /* element: cycles of one addition on one lane of the float unit. */
-static int64_t tile_cycles(const cgc_hw *hw, bool add, int64_t element, int64_t lanes, int64_t block)
+static int64_t tile_cycles(const cgc_hw *hw, bool add, int64_t element, int64_t lanes,
+                           int64_t block)
 {
     const int64_t s = hw->unit_overhead;
-    const int64_t arr = 4 + s + (add ? epu_ceil(block * element, hw->fp_lanes) : epu_ceil(block, hw->alu_lanes));
+    const int64_t arr =
+        4 + s + (add ? epu_ceil(block * element, hw->fp_lanes) : epu_ceil(block, hw->alu_lanes));
     const int64_t port = (add ? 3 : 2) * epu_port_cycles(hw, lanes * block);
     return epu_max(epu_max(arr, port), SCALAR_TILE);
 }
@@ -70,7 +74,8 @@ const char *epu_plan_flat(plan *p, const plan_step *s, epu_step *e)
         const int64_t lanes = f->elements / block, tiles = epu_ceil(lanes, pes);
         /* nothing overlaps the first load and the last store */
         const int64_t ends = (add ? 3 : 2) * epu_port_cycles(hw, epu_min(lanes, pes) * block);
-        const int64_t cycles = ends + tiles * tile_cycles(hw, add, element, epu_min(lanes, pes), block);
+        const int64_t cycles =
+            ends + tiles * tile_cycles(hw, add, element, epu_min(lanes, pes), block);
         if (best >= 0 && cycles >= best)
             continue;
         best = cycles;
@@ -79,7 +84,8 @@ const char *epu_plan_flat(plan *p, const plan_step *s, epu_step *e)
         f->tiles = (int32_t)tiles;
     }
     if (best < 0)
-        return arena_printf(p->arena, "needs %d bytes of LRM for its table and buffers, the array has %d",
+        return arena_printf(p->arena,
+                            "needs %d bytes of LRM for its table and buffers, the array has %d",
                             (add ? 0 : TABLE_BYTES) + buffers, hw->lrm_size);
     f->lrm_table = 0;
     f->lrm_a = add ? 0 : TABLE_BYTES;
@@ -131,7 +137,8 @@ const char *epu_plan_planes(plan *p, plan_step *s, epu_step *e)
         return "changes the layout of a float32 tensor that is NHWC";
     f->staged = float_side(s)->space != PLAN_ARENA;
     const int64_t pes = hw_pes(hw), budget = epu_min(STAGE_BYTES, hw->ocm_size / 16);
-    const int64_t most_lrm = (hw->lrm_size - 8) / 10, most_ocm = budget / (4 * epu_min(pes, f->pixels));
+    const int64_t most_lrm = (hw->lrm_size - 8) / 10,
+                  most_ocm = budget / (4 * epu_min(pes, f->pixels));
     const int64_t most = f->staged ? epu_max(1, epu_min(most_lrm, most_ocm)) : most_lrm;
     f->slices = (int32_t)epu_ceil(f->planes, most);
     f->slice = (int32_t)epu_ceil(f->planes, f->slices);
@@ -142,12 +149,16 @@ const char *epu_plan_planes(plan *p, plan_step *s, epu_step *e)
     f->lrm_f32 = 0;
     f->lrm_s8 = 8 * f->slice;
     const int64_t tiles = (int64_t)f->images * f->slices * epu_ceil(f->pixels, pes);
-    const int64_t arr = 4 + hw->unit_overhead +
-                        epu_ceil((int64_t)f->slice * (quantize ? 2 + hw->fp_div_cycles : 2), hw->fp_lanes);
-    const int64_t port = epu_port_cycles(hw, pes * f->slice * 4) + epu_port_cycles(hw, pes * f->slice);
+    const int64_t arr =
+        4 + hw->unit_overhead +
+        epu_ceil((int64_t)f->slice * (quantize ? 2 + hw->fp_div_cycles : 2), hw->fp_lanes);
+    const int64_t port =
+        epu_port_cycles(hw, pes * f->slice * 4) + epu_port_cycles(hw, pes * f->slice);
     if (f->staged) {
-        e->scratch = plan_add_scratch(p, s, 2 * epu_ceil((int64_t)f->stage * f->slice * 4, 64) * 64);
-        e->ddr_cycles = epu_ceil((int64_t)f->images * f->planes * f->pixels * 4, hw->ddr_bytes_per_cycle);
+        e->scratch =
+            plan_add_scratch(p, s, 2 * epu_ceil((int64_t)f->stage * f->slice * 4, 64) * 64);
+        e->ddr_cycles =
+            epu_ceil((int64_t)f->images * f->planes * f->pixels * 4, hw->ddr_bytes_per_cycle);
     }
     e->units = f->images * f->slices * f->stages;
     e->ticks = 1;

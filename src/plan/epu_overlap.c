@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * epu_overlap.c - the seam between two layers: where in LRM a layer puts its buffers so that its first load can run while
- * the layer before still computes its last unit, and how many results of that layer the first load has to wait for.
- * Invariant: what is loaded early meets nothing that the layer before still uses then; everything else of the layer waits
- * until the layer before is complete.
+ * epu_overlap.c - the seam between two layers: where in LRM a layer puts its buffers so that its
+ * first load can run while the layer before still computes its last unit, and how many results of
+ * that layer the first load has to wait for.
+ * Invariant: what is loaded early meets nothing that the layer before still uses then; everything
+ * else of the layer waits until the layer before is complete.
  */
 #include "plan/epu.h"
 
@@ -53,7 +54,9 @@ static void add_loaded(const plan_step *s, int32_t buffer, int32_t constant, ran
     if (is_conv(s)) {
         const epu_conv *c = &e->u.conv;
         add(r, c->lrm_in + (c->buffers == 2 ? buffer : 0) * c->part_bytes, c->part_bytes);
-        add(r, c->lrm_const + (s->mapping == PLAN_MAP_conv2d_channel ? constant * EPU_CONST_BYTES : 0), EPU_CONST_BYTES);
+        add(r,
+            c->lrm_const + (s->mapping == PLAN_MAP_conv2d_channel ? constant * EPU_CONST_BYTES : 0),
+            EPU_CONST_BYTES);
     } else if (is_flat(s)) {
         const epu_flat *f = &e->u.flat;
         add(r, f->lrm_a + buffer * f->block, f->block);
@@ -112,8 +115,10 @@ static int32_t used_bytes(const plan_step *s)
 static void shift(const plan_step *s, int32_t by)
 {
     epu_step *e = epu_of(s);
-    int32_t *conv[] = {&e->u.conv.lrm_in, &e->u.conv.lrm_sums, &e->u.conv.lrm_out, &e->u.conv.lrm_const};
-    int32_t *flat[] = {&e->u.flat.lrm_a, &e->u.flat.lrm_b, &e->u.flat.lrm_out, &e->u.flat.lrm_table};
+    int32_t *conv[] = {&e->u.conv.lrm_in, &e->u.conv.lrm_sums, &e->u.conv.lrm_out,
+                       &e->u.conv.lrm_const};
+    int32_t *flat[] = {&e->u.flat.lrm_a, &e->u.flat.lrm_b, &e->u.flat.lrm_out,
+                       &e->u.flat.lrm_table};
     int32_t *pool[] = {&e->u.pool.lrm_in, &e->u.pool.lrm_out, &e->u.pool.lrm_const, NULL};
     int32_t **fields = is_conv(s) ? conv : is_flat(s) ? flat : pool;
     for (int32_t i = 0; i < 4 && fields[i]; i++)
@@ -122,8 +127,8 @@ static void shift(const plan_step *s, int32_t by)
 
 /* ---- results of the layer before ---- */
 
-/* Results of a layer, where each completes the next bytes of its output; 0 if it is not so. With a tail the results
- * after `body` complete run pixels each. */
+/* Results of a layer, where each completes the next bytes of its output; 0 if it is not so. With a
+ * tail the results after `body` complete run pixels each. */
 typedef struct progress {
     int32_t results, body;
     int64_t body_bytes, tail_bytes;
@@ -160,7 +165,8 @@ static progress progress_of(const plan *p, const plan_step *s)
     } else if (is_pool(s) && e->u.pool.slices == 1 && e->u.pool.v.images == 1) {
         g.body = g.results = e->units;
         g.body_bytes = pes * e->u.pool.run * e->u.pool.v.out_pixel;
-    } else if (s->mapping == PLAN_MAP_quantize && e->u.planes.slices == 1 && e->u.planes.images == 1 &&
+    } else if (s->mapping == PLAN_MAP_quantize && e->u.planes.slices == 1 &&
+               e->u.planes.images == 1 &&
                (e->u.planes.stages == 1 || e->u.planes.stage % pes == 0)) {
         g.body = g.results = (int32_t)epu_ceil(e->u.planes.pixels, pes);
         g.body_bytes = pes * e->u.planes.planes;
@@ -175,14 +181,16 @@ static int32_t results_to_spare(const progress *g, int64_t bytes)
         return 0;
     int64_t needed = epu_ceil(bytes, g->body_bytes);
     if (needed > g->body)
-        needed = g->tail_bytes ? g->body + epu_ceil(bytes - g->body * g->body_bytes, g->tail_bytes) : g->results;
+        needed = g->tail_bytes ? g->body + epu_ceil(bytes - g->body * g->body_bytes, g->tail_bytes)
+                               : g->results;
     return needed < g->results ? g->results - (int32_t)needed : 0;
 }
 
 /* Bytes of an input image up to the last row that output pixels 0..last touch. */
 static int64_t window_reach(const epu_view *v, int32_t last)
 {
-    const int64_t row = (int64_t)(last / v->ow) * v->stride_h - v->pad_top + (int64_t)(v->kh - 1) * v->dil_h;
+    const int64_t row =
+        (int64_t)(last / v->ow) * v->stride_h - v->pad_top + (int64_t)(v->kh - 1) * v->dil_h;
     const int64_t rows = row + 1 < 0 ? 0 : row + 1 > v->h ? v->h : row + 1;
     return rows * v->in_row;
 }
@@ -197,7 +205,8 @@ static int64_t first_reach(const plan *p, const plan_step *s)
     if (is_pool(s))
         return window_reach(&e->u.pool.v, epu_min(pes, e->u.pool.blocks) * e->u.pool.run - 1);
     const epu_conv *c = &e->u.conv;
-    return window_reach(&c->v, (s->mapping == PLAN_MAP_conv2d_pixel ? epu_min(c->tile, c->v.pixels) : c->run) - 1);
+    return window_reach(
+        &c->v, (s->mapping == PLAN_MAP_conv2d_pixel ? epu_min(c->tile, c->v.pixels) : c->run) - 1);
 }
 
 static const plan_buffer *base_of(const plan_buffer *b)
@@ -246,8 +255,8 @@ void epu_overlap(plan *p)
     for (size_t i = 1; i < p->n_steps; i++) {
         const plan_step *before = p->steps[i - 1], *s = p->steps[i];
         epu_step *e = epu_of(s);
-        if (epu_is_scalar(before) || epu_of(before)->stage_out || e->stage_in[0] || e->stage_in[1] ||
-            !(is_conv(s) || is_flat(s) || is_pool(s)))
+        if (epu_is_scalar(before) || epu_of(before)->stage_out || e->stage_in[0] ||
+            e->stage_in[1] || !(is_conv(s) || is_flat(s) || is_pool(s)))
             continue;
         const ranges late = late_ranges(p, before);
         const progress g = progress_of(p, before);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * epu_pool.c - max and average pooling on the array. A lane takes `run` output pixels side by side (their windows
- * overlap, so they are loaded once) and a slice of the channels. An average over whole images instead gives each lane
- * a channel and multiplies the pixels by ones, which sums any number of them.
+ * epu_pool.c - max and average pooling on the array. A lane takes `run` output pixels side by side
+ * (their windows overlap, so they are loaded once) and a slice of the channels. An average over
+ * whole images instead gives each lane a channel and multiplies the pixels by ones, which sums any
+ * number of them.
  */
 #include "plan/epu.h"
 
@@ -26,7 +27,8 @@ static int64_t pool_cycles(const cgc_hw *hw, const epu_view *v, bool max, epu_po
     const int64_t store = epu_port_cycles(hw, lanes * f->run * f->slice);
     const int64_t ops = max ? 1 : epu_ceil(f->slice, hw->num_acc);
     const int64_t s = hw->unit_overhead;
-    const int64_t one = ops * s + epu_ceil(f->slice * taps, hw->alu_lanes) + (max ? 0 : ops * s + f->slice);
+    const int64_t one =
+        ops * s + epu_ceil(f->slice * taps, hw->alu_lanes) + (max ? 0 : ops * s + f->slice);
     const int64_t scalar = SCALAR_TILE + f->run * ops * SCALAR_OP * (max ? 1 : 2);
     const int64_t tile = epu_max(epu_max(load + store, f->run * one), scalar);
     return (int64_t)v->images * f->slices * epu_ceil(f->blocks, pes) * tile;
@@ -36,7 +38,8 @@ static bool pool_fits(const cgc_hw *hw, const epu_view *v, epu_pool *f)
 {
     f->win_bytes = v->kh * padded(hw, (int64_t)columns(v, f->run) * f->slice);
     f->out_bytes = f->run * f->slice;
-    return 2 * (int64_t)f->win_bytes + 2 * (int64_t)f->out_bytes + 2 * EPU_CONST_BYTES + 8 <= hw->lrm_size;
+    return 2 * (int64_t)f->win_bytes + 2 * (int64_t)f->out_bytes + 2 * EPU_CONST_BYTES + 8 <=
+           hw->lrm_size;
 }
 
 /* Tries every run that divides a row and every slice that divides the channels. */
@@ -99,7 +102,8 @@ static bool counts_vary(const plan_step *s, const plan_window *w)
 
 static bool is_global(const plan_window *w)
 {
-    return w->out.h == 1 && w->out.w == 1 && w->kh == w->in.h && w->kw == w->in.w && w->pad[0] == 0 && w->pad[1] == 0;
+    return w->out.h == 1 && w->out.w == 1 && w->kh == w->in.h && w->kw == w->in.w &&
+           w->pad[0] == 0 && w->pad[1] == 0;
 }
 
 static void plan_global(plan *p, const plan_window *w, epu_step *e)
@@ -145,7 +149,8 @@ const char *epu_plan_pool(plan *p, const plan_step *s, int64_t room, epu_step *e
     const bool vary = !max && counts_vary(s, &w);
     const int64_t best = best_pool(hw, &v, max, v.dil_w == 1 && !vary, f);
     if (best < 0)
-        return arena_printf(p->arena, "a window of one channel needs %d bytes of LRM twice, the array has %d",
+        return arena_printf(p->arena,
+                            "a window of one channel needs %d bytes of LRM twice, the array has %d",
                             v.kh * padded(hw, v.kw), hw->lrm_size);
     f->v = v;
     f->counts_vary = vary;
@@ -177,10 +182,10 @@ const char *epu_text_other(plan *p, const plan_step *s)
     case PLAN_MAP_max_pool2d:
     case PLAN_MAP_avg_pool2d:
         if (e->u.pool.global)
-            return arena_printf(p->arena, "%d x %d channels, %d parts of %d pixels", e->u.pool.slices,
-                                e->u.pool.slice, e->u.pool.parts, e->u.pool.part);
-        return arena_printf(p->arena, "%d tiles, %d pixels of %d channels per lane", e->units, e->u.pool.run,
-                            e->u.pool.slice);
+            return arena_printf(p->arena, "%d x %d channels, %d parts of %d pixels",
+                                e->u.pool.slices, e->u.pool.slice, e->u.pool.parts, e->u.pool.part);
+        return arena_printf(p->arena, "%d tiles, %d pixels of %d channels per lane", e->units,
+                            e->u.pool.run, e->u.pool.slice);
     default:
         return "";
     }

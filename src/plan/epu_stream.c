@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * epu_stream.c - the weight stream: every step's weights, constants and tables as pieces in the order of their first use,
- * and a walk over the program's issue points that gives each piece a place in OCM, the earliest issue point of its
- * DMA, and the events which that DMA must wait for.
- * OCM above the activations is used as a ring: a piece goes behind the one before it, or back to the lowest address that
- * no activation needs between now and its last use.
- * Invariants: a piece's memory is not used by anything else from its DMA to its last read; a DMA waits for the reads of
- * everything that lay in its memory before; each of those events is posted earlier in the program.
+ * epu_stream.c - the weight stream: every step's weights, constants and tables as pieces in the
+ * order of their first use, and a walk over the program's issue points that gives each piece a
+ * place in OCM, the earliest issue point of its DMA, and the events which that DMA must wait for.
+ * OCM above the activations is used as a ring: a piece goes behind the one before it, or back to
+ * the lowest address that no activation needs between now and its last use.
+ * Invariants: a piece's memory is not used by anything else from its DMA to its last read; a DMA
+ * waits for the reads of everything that lay in its memory before; each of those events is posted
+ * earlier in the program.
  */
 #include "plan/epu.h"
 
@@ -50,7 +51,8 @@ static void add_conv_pieces(plan *p, int32_t step, const epu_step *e)
     for (int32_t unit = 0; unit < e->units; unit++) {
         const int32_t part = unit % c->n_parts, row = c->parts[part].bytes;
         for (int32_t at = 0; at < row; at += c->column_bytes) {
-            const int32_t width = epu_min(c->column_bytes, row - at), constants = part || at ? 0 : EPU_CONST_BYTES;
+            const int32_t width = epu_min(c->column_bytes, row - at),
+                          constants = part || at ? 0 : EPU_CONST_BYTES;
             epu_piece *w = add_piece(p, step, (int64_t)c->block * (width + constants));
             w->set = unit / c->n_parts;
             w->sets = 1;
@@ -110,11 +112,11 @@ static void add_pieces(plan *p)
 
 typedef struct walk {
     plan *p;
-    size_t next;         /* piece to issue */
-    int32_t step, at;    /* issue point: step and its number within the step */
-    int64_t now, ddr;    /* estimated cycles: of the array, and when DDR is free */
-    int64_t *ends;       /* estimated end of each piece's DMA */
-    int64_t cursor;      /* OCM: end of the newest piece */
+    size_t next;      /* piece to issue */
+    int32_t step, at; /* issue point: step and its number within the step */
+    int64_t now, ddr; /* estimated cycles: of the array, and when DDR is free */
+    int64_t *ends;    /* estimated end of each piece's DMA */
+    int64_t cursor;   /* OCM: end of the newest piece */
 } walk;
 
 /* Issue point of its step at which the piece must have been issued: the start of the unit that issues the read. */
@@ -141,7 +143,8 @@ int64_t epu_activation_end(const plan *p, int32_t first, int32_t last)
     int64_t end = 0;
     for (size_t i = 0; i < p->n_buffers; i++) {
         const plan_buffer *b = p->buffers[i];
-        if (b->space == PLAN_ARENA && !b->alias_of && b->first >= 0 && b->first <= last && b->last >= first)
+        if (b->space == PLAN_ARENA && !b->alias_of && b->first >= 0 && b->first <= last &&
+            b->last >= first)
             end = epu_max(end, b->offset + b->bytes);
     }
     return epu_ceil(end, OCM_ALIGN) * OCM_ALIGN;
@@ -168,8 +171,8 @@ static bool is_free(const walk *k, const epu_piece *w, int64_t ocm, int64_t *out
         const plan_buffer *b = p->buffers[i];
         /* At its first issue point the layer before has not ended yet. */
         const int32_t now = k->at == 0 ? k->step - 1 : k->step;
-        if (b->space == PLAN_ARENA && !b->alias_of && b->first >= 0 && b->first <= w->step && b->last >= now &&
-            meets(ocm, w->bytes, b->offset, b->bytes)) {
+        if (b->space == PLAN_ARENA && !b->alias_of && b->first >= 0 && b->first <= w->step &&
+            b->last >= now && meets(ocm, w->bytes, b->offset, b->bytes)) {
             *out_up = epu_ceil(b->offset + b->bytes, OCM_ALIGN) * OCM_ALIGN;
             return false;
         }
@@ -236,8 +239,10 @@ static cgc_status no_place(const walk *k, const epu_piece *w)
     plan *p = k->p;
     const plan_step *s = p->steps[w->step];
     const int64_t room = p->hw.ocm_size - epu_activation_end(p, w->step, w->step);
-    diag_info info = {.layer = s->name, .op = s->node ? s->node->op->name : "", .setting = "ocm_size"};
-    info.found = arena_printf(p->arena, "%lld bytes beside the activations of the layer", (long long)room);
+    diag_info info = {
+        .layer = s->name, .op = s->node ? s->node->op->name : "", .setting = "ocm_size"};
+    info.found =
+        arena_printf(p->arena, "%lld bytes beside the activations of the layer", (long long)room);
     info.wanted = arena_printf(p->arena, "%lld bytes", (long long)w->bytes);
     info.cure = "choose a target with more OCM";
     return diag(p->ctx, CGC_E_FIT, info, "the weights of the layer do not fit OCM");

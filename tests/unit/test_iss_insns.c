@@ -285,7 +285,8 @@ static void op_add(op *o)
             const float x = ref_dequantize(ref.lrm[l][at_a + i], b.a_scale, b.a_zp);
             const float y = ref_dequantize(ref.lrm[l][at_b + i], b.b_scale, b.b_zp);
             const float sum = (float)((double)x + (double)y);
-            ref.lrm[l][dst + i] = scaled ? ref_quantize((float)((double)sum * (double)b.y_scale), 1.0f, b.y_zp, b.lo, b.hi)
+            const float product = (float)((double)sum * (double)b.y_scale);
+            ref.lrm[l][dst + i] = scaled ? ref_quantize(product, 1.0f, b.y_zp, b.lo, b.hi)
                                          : ref_quantize(sum, b.y_scale, b.y_zp, b.lo, b.hi);
         }
 }

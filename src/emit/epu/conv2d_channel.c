@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * conv2d_channel.c - convolution and dense with one output channel per PE: weights, bias and multiplier of the lane's
- * channel in local memory, loaded one unit ahead; windows broadcast straight from the NHWC tensor in OCM. A sum that is
- * too long for local memory is cut into parts, and the sums of a tile of pixels wait in local memory between them.
+ * conv2d_channel.c - convolution and dense with one output channel per PE: weights, bias and
+ * multiplier of the lane's channel in local memory, loaded one unit ahead; windows broadcast
+ * straight from the NHWC tensor in OCM. A sum that is too long for local memory is cut into parts,
+ * and the sums of a tile of pixels wait in local memory between them.
  */
 #include "emit/epu/epu_emit.h"
 
@@ -39,7 +40,8 @@ static const char *constants_at(epu_emit *e, const plan_step *s, const epu_conv 
     const int32_t first = epu_of(s)->first_constant;
     if (c->sets == 1)
         return arena_printf(e->a, "%du", c->lrm_const + first * EPU_CONST_BYTES);
-    return arena_printf(e->a, "%du + %s %% 2u * %du", c->lrm_const, first ? "(set + 1u)" : "set", EPU_CONST_BYTES);
+    return arena_printf(e->a, "%du + %s %% 2u * %du", c->lrm_const, first ? "(set + 1u)" : "set",
+                        EPU_CONST_BYTES);
 }
 
 /* Columns of a part, and of all parts. */
@@ -65,14 +67,18 @@ static void put_load_rows(epu_emit *e, const plan_step *s, const epu_conv *c, co
     epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, piece + 1u);");
     if (units > 1)
         epu_line(e, "if (unit %% %du == 0)", units);
-    epu_line(e, "%sccl_ald(&constant, w, CCL_PAIR(%s, lanes));", units > 1 ? "    " : "", constants_at(e, s, c));
+    epu_line(e, "%sccl_ald(&constant, w, CCL_PAIR(%s, lanes));", units > 1 ? "    " : "",
+             constants_at(e, s, c));
     if (c->n_parts > 1)
-        epu_line(e, "const ccl_block row = {.lane_stride = (int32_t)rows[k].bytes, .rows = 1, .row_bytes = "
-                    "(int32_t)rows[k].bytes};");
+        epu_line(
+            e,
+            "const ccl_block row = {.lane_stride = (int32_t)rows[k].bytes, .rows = 1, .row_bytes = "
+            "(int32_t)rows[k].bytes};");
     else
         epu_put_block(e, "row", c->row_bytes, 1, c->row_bytes, c->row_bytes);
     epu_line(e, "ccl_ald(&row, w + %s, CCL_PAIR(%s, lanes));",
-             c->n_parts > 1 ? "rows[k].at" : arena_printf(e->a, "%du", c->block * EPU_CONST_BYTES), to);
+             c->n_parts > 1 ? "rows[k].at" : arena_printf(e->a, "%du", c->block * EPU_CONST_BYTES),
+             to);
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     put_load_free(e, c, d->units);
 }
@@ -95,11 +101,13 @@ static void put_load_column(epu_emit *e, const plan_step *s, const epu_conv *c, 
     const epu_step *d = epu_of(s);
     const bool parts = c->n_parts > 1;
     const char *bytes = parts ? "rows[k].bytes" : arena_printf(e->a, "%du", c->row_bytes);
-    epu_line(e, "const uint32_t piece = %du%s%s + column;", d->first_piece, epu_term(e, "set", c->sets, set_columns(c)),
-             parts ? " + rows[k].piece" : "");
-    epu_line(e, "const uint32_t at = column * %du, left = %s - at, width = left < %du ? left : %du;", c->column_bytes,
-             bytes, c->column_bytes, c->column_bytes);
-    epu_line(e, "const ccl_block part = {.lane_stride = (int32_t)width, .rows = 1, .row_bytes = (int32_t)width};");
+    epu_line(e, "const uint32_t piece = %du%s%s + column;", d->first_piece,
+             epu_term(e, "set", c->sets, set_columns(c)), parts ? " + rows[k].piece" : "");
+    epu_line(e,
+             "const uint32_t at = column * %du, left = %s - at, width = left < %du ? left : %du;",
+             c->column_bytes, bytes, c->column_bytes, c->column_bytes);
+    epu_line(e, "const ccl_block part = {.lane_stride = (int32_t)width, .rows = 1, .row_bytes = "
+                "(int32_t)width};");
     epu_line(e, "uint32_t w = pieces[piece].ocm;");
     epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, piece + 1u);");
     epu_begin(e, parts ? "if (k == 0 && column == 0)" : "if (column == 0)");
@@ -126,7 +134,8 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
     if (c->n_parts > 1)
         epu_line(e, "const uint32_t k = unit %% %du;", c->n_parts);
     if (c->sets > 1)
-        epu_line(e, "const uint32_t set = unit%s;", units > 1 ? arena_printf(e->a, " / %du", units) : "");
+        epu_line(e, "const uint32_t set = unit%s;",
+                 units > 1 ? arena_printf(e->a, " / %du", units) : "");
     epu_put_channels_of(e, c, "lanes");
     if (!c->sets_per_piece) {
         epu_line(e, "if (unit == %du || column * %du >= %s)", d->units, c->column_bytes,
@@ -139,8 +148,8 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_line(e, "if (unit > 1u%s%s)", first[0] ? " && " : "", first);
     else if (first[0])
         epu_line(e, "if (%s)", first);
-    epu_line(e, "%sccl_wait(CCL_ALD, E_DONE, s->done + unit%s);", c->buffers == 2 || first[0] ? "    " : "",
-             c->buffers == 2 ? " - 1u" : "");
+    epu_line(e, "%sccl_wait(CCL_ALD, E_DONE, s->done + unit%s);",
+             c->buffers == 2 || first[0] ? "    " : "", c->buffers == 2 ? " - 1u" : "");
     if (c->sets_per_piece)
         put_load_rows(e, s, c, to);
     else
@@ -177,13 +186,16 @@ static void put_result(epu_emit *e, const plan_step *s, const epu_conv *c, const
     const epu_view *v = &c->v;
     const char *constant = constants_at(e, s, c);
     epu_line(e, "const uint32_t to = %du + result %% 2u * %du;", c->lrm_out, c->out_bytes);
-    epu_line(e, "const ccl_block out = {.lane_stride = 1, .rows = (int32_t)%s, .row_bytes = 1, .row_stride = %lld};", no,
-             (long long)v->out_pixel);
+    epu_line(e,
+             "const ccl_block out = {.lane_stride = 1, .rows = (int32_t)%s, .row_bytes = 1, "
+             ".row_stride = %lld};",
+             no, (long long)v->out_pixel);
     epu_line(e, "if (result > 1u) /* the result before the last has left its buffer */");
     epu_line(e, "    ccl_wait(CCL_ARR, E_STORED, s->stored + result - 1u);");
     epu_line(e, "ccl_rqs_lane(%s, CCL_PAIR(to, %s), %s);", constant, no, epu_clamp(e, s->node));
     epu_line(e, "ccl_post(CCL_ARR, E_READY);");
-    epu_line(e, "store_later(s, &out, %s%s%s%s, CCL_PAIR(to, lanes), E_READY, s->ready + ++result);",
+    epu_line(e,
+             "store_later(s, &out, %s%s%s%s, CCL_PAIR(to, lanes), E_READY, s->ready + ++result);",
              epu_address(e, epu_output(s)), epu_term(e, "image", v->images, v->out_image),
              epu_term(e, "p", 2, v->out_pixel), epu_set_channel(e, c));
 }
@@ -193,8 +205,8 @@ static int32_t most_columns(const epu_conv *c)
     return (int32_t)epu_ceil(c->part_bytes, c->column_bytes);
 }
 
-/* Columns of the next unit that are asked for before each run: spread, so that the queue of loads is never so full that
- * the scalar core cannot feed the array. 0: the unit's load is one call. */
+/* Columns of the next unit that are asked for before each run: spread, so that the queue of loads
+ * is never so full that the scalar core cannot feed the array. 0: the unit's load is one call. */
 static int32_t loads_per_run(const epu_conv *c)
 {
     if (c->sets_per_piece)
@@ -208,14 +220,16 @@ static void put_pixels(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     const bool tiled = c->n_parts > 1 && c->tiles > 1;
     const int32_t pixels = c->v.pixels;
-    const bool exact = (tiled ? c->tile : pixels) % c->run == 0 && (!tiled || pixels % c->tile == 0);
+    const bool exact =
+        (tiled ? c->tile : pixels) % c->run == 0 && (!tiled || pixels % c->tile == 0);
     const char *no = exact ? arena_printf(e->a, "%du", c->run) : "no";
     const char *end = arena_printf(e->a, "%du", pixels);
     if (tiled) {
         epu_put_lanes(e, "pixels", pixels, "first", c->tile);
         end = "first + pixels";
     }
-    epu_begin(e, "for (uint32_t p = %s; p < %s; p += %du)", c->n_parts > 1 ? "first" : "0", end, c->run);
+    epu_begin(e, "for (uint32_t p = %s; p < %s; p += %du)", c->n_parts > 1 ? "first" : "0", end,
+              c->run);
     epu_line(e, "weights_ahead(s, ++at);");
     for (int32_t i = 0; i < loads_per_run(c) && c->buffers == 2; i++)
         epu_line(e, "%s_load(s, unit + 1u, column++);", s->function);
@@ -270,8 +284,8 @@ static const char *lrm_text(epu_emit *e, const epu_conv *c)
 {
     str t;
     str_init(&t, e->a);
-    str_printf(&t, "%d x %d bytes of weights at %d, bias and multiplier at %d", c->buffers, c->part_bytes, c->lrm_in,
-               c->lrm_const);
+    str_printf(&t, "%d x %d bytes of weights at %d, bias and multiplier at %d", c->buffers,
+               c->part_bytes, c->lrm_in, c->lrm_const);
     if (c->n_parts > 1)
         str_printf(&t, ", sums at %d", c->lrm_sums);
     str_printf(&t, ", 2 x %d bytes of results at %d", c->out_bytes, c->lrm_out);
@@ -294,7 +308,8 @@ static void put_by_parts(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     epu_loop(e, "image", c->v.images);
     epu_loop(e, "tile", c->tiles);
-    epu_line(e, "const uint32_t first = %s;", c->tiles > 1 ? arena_printf(e->a, "tile * %du", c->tile) : "0");
+    epu_line(e, "const uint32_t first = %s;",
+             c->tiles > 1 ? arena_printf(e->a, "tile * %du", c->tile) : "0");
     epu_loop(e, "k", c->n_parts);
     put_unit_begin(e, s, c);
     epu_put_part_window(e, s, c, "in.");
@@ -320,13 +335,16 @@ cgc_status epu_put_conv2d_channel(epu_emit *e, const plan_step *s)
     epu_put_first_loaded(e, s);
     epu_loop(e, "set", c->sets);
     if (c->v.groups > 1)
-        epu_line(e, "const uint32_t group = set%s;", c->blocks > 1 ? arena_printf(e->a, " / %du", c->blocks) : "");
+        epu_line(e, "const uint32_t group = set%s;",
+                 c->blocks > 1 ? arena_printf(e->a, " / %du", c->blocks) : "");
     epu_put_channels_of(e, c, "lanes");
     if (c->n_parts == 1)
         put_whole(e, s, c);
     else
         put_by_parts(e, s, c);
     epu_loop_end(e, c->sets);
-    epu_put_end(e, s, &(epu_posts){.loaded = "unit", .done = "unit", .ready = "result", .stored = "result"});
+    epu_put_end(
+        e, s,
+        &(epu_posts){.loaded = "unit", .done = "unit", .ready = "result", .stored = "result"});
     return CGC_OK;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * conv2d_pixel.c - convolution with one output pixel per PE: windows in local memory, loaded one unit ahead; weights and
- * constants broadcast from OCM. Pixels left after the last full tile may be computed with one output channel per PE
- * instead (epu_conv.tail): then weights are loaded as one more unit and the windows are broadcast.
+ * conv2d_pixel.c - convolution with one output pixel per PE: windows in local memory, loaded one
+ * unit ahead; weights and constants broadcast from OCM. Pixels left after the last full tile may
+ * be computed with one output channel per PE instead (epu_conv.tail): then weights are loaded as
+ * one more unit and the windows are broadcast.
  */
 #include "emit/epu/epu_emit.h"
 
@@ -16,15 +17,19 @@ static void put_tail_load(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     const epu_step *d = epu_of(s);
     epu_begin(e, "if (tile == %du)", c->tiles);
-    epu_line(e, "/* The last %d pixels take one output channel per PE: its weights, bias and multiplier. */", c->tail);
+    epu_line(e,
+             "/* The last %d pixels take one output channel per PE: its weights, bias and "
+             "multiplier. */",
+             c->tail);
     epu_put_block(e, "constant", EPU_CONST_BYTES, 1, EPU_CONST_BYTES, EPU_CONST_BYTES);
     epu_put_block(e, "row", c->row_bytes, 1, c->row_bytes, c->row_bytes);
     if (c->tiles > 1)
         epu_line(e, "ccl_wait(CCL_ALD, E_DONE, s->done + %du);", c->tiles - 1);
     epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, %du);", d->first_piece + 1);
-    epu_line(e, "ccl_ald(&constant, pieces[%d].ocm, CCL_PAIR(%d, %d));", d->first_piece, c->lrm_const, c->block);
-    epu_line(e, "ccl_ald(&row, pieces[%d].ocm + %du, CCL_PAIR(%d, %d));", d->first_piece, c->block * EPU_CONST_BYTES,
-             tail_at(s, c), c->block);
+    epu_line(e, "ccl_ald(&constant, pieces[%d].ocm, CCL_PAIR(%d, %d));", d->first_piece,
+             c->lrm_const, c->block);
+    epu_line(e, "ccl_ald(&row, pieces[%d].ocm + %du, CCL_PAIR(%d, %d));", d->first_piece,
+             c->block * EPU_CONST_BYTES, tail_at(s, c), c->block);
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     epu_line(e, "return;");
     epu_end(e);
@@ -49,7 +54,8 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_line(e, "const uint32_t image = unit / %du %% %du;", c->n_parts * c->tiles, v->images);
     if (v->groups > 1)
         epu_line(e, "const uint32_t group = unit / %lldu;", (long long)per_set * c->blocks);
-    epu_line(e, "const uint32_t first = %s;", c->tiles + (c->tail ? 1 : 0) > 1 ? arena_printf(e->a, "tile * %du", c->tile) : "0");
+    epu_line(e, "const uint32_t first = %s;",
+             c->tiles + (c->tail ? 1 : 0) > 1 ? arena_printf(e->a, "tile * %du", c->tile) : "0");
     epu_put_lanes(e, "lanes", (int64_t)v->pixels - c->tail, "first", c->tile);
     epu_put_part_window(e, s, c, "in->");
     if (c->buffers == 2)
@@ -60,7 +66,8 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
     if (c->packed) {
         epu_begin(e, "for (uint32_t row = 0; row < %du; row++) /* no gaps between rows */", v->kh);
         epu_line(e, "in->ky0 = (int32_t)row;");
-        epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s + row * %du, lanes));", to, v->kw * v->cin);
+        epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s + row * %du, lanes));", to,
+                 v->kw * v->cin);
         epu_end(e);
     } else {
         epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s, lanes));", to);
@@ -92,9 +99,12 @@ static void put_channels(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_line(e, "if (k > 0)");
         epu_line(e, "    ccl_acc_load(%du + 4u * o, %s);", c->lrm_sums, no);
     }
-    const char *weights = parts ? "w + rows[k].at" : arena_printf(e->a, "w + %du", c->block * EPU_CONST_BYTES);
-    const char *steps = parts ? arena_printf(e->a, "rows[k].bytes / %du", m) : arena_printf(e->a, "%d", c->row_bytes / m);
-    const char *operands = arena_printf(e->a, "(%s + o * %s, CCL_PAIR(%s, %s), from);", weights, bytes, steps, no);
+    const char *weights =
+        parts ? "w + rows[k].at" : arena_printf(e->a, "w + %du", c->block * EPU_CONST_BYTES);
+    const char *steps = parts ? arena_printf(e->a, "rows[k].bytes / %du", m)
+                              : arena_printf(e->a, "%d", c->row_bytes / m);
+    const char *operands =
+        arena_printf(e->a, "(%s + o * %s, CCL_PAIR(%s, %s), from);", weights, bytes, steps, no);
     if (parts) {
         epu_line(e, "if (k == 0)");
         epu_line(e, "    ccl_mac_weights_first%s", operands);
@@ -102,7 +112,8 @@ static void put_channels(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_line(e, "    ccl_mac_weights%s", operands);
         epu_put_settle(e, s, "unit == 0 && o == 0");
         epu_line(e, "if (k == %du)", c->n_parts - 1);
-        epu_line(e, "    ccl_rqs(w + o * 8u, CCL_PAIR(to + o, %s), %s);", no, epu_clamp(e, s->node));
+        epu_line(e, "    ccl_rqs(w + o * 8u, CCL_PAIR(to + o, %s), %s);", no,
+                 epu_clamp(e, s->node));
         if (sums) {
             epu_line(e, "else");
             epu_line(e, "    ccl_acc_store(%du + 4u * o, %s);", c->lrm_sums, no);
@@ -142,7 +153,8 @@ static void put_unit(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_line(e, "    ccl_wait(CCL_ARR, E_STORED, s->stored + result - 1u);");
     if (c->n_parts > 1)
         epu_end(e);
-    epu_line(e, "const uint32_t from = %s;", epu_buffer(e, s, "unit", c->lrm_in, c->part_bytes, c->buffers));
+    epu_line(e, "const uint32_t from = %s;",
+             epu_buffer(e, s, "unit", c->lrm_in, c->part_bytes, c->buffers));
     put_channels(e, s, c);
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
     epu_line(e, "unit++;");
@@ -161,9 +173,12 @@ static void put_tail(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_line(e, "weights_ahead(s, %du);", d->first_tick + 1 + c->tiles * d->ticks);
     epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + %du);", c->tiles + 1);
     epu_begin(e, "for (uint32_t p = %du; p < %du; p += %du)", first, c->v.pixels, run);
-    epu_line(e, "const uint32_t no = %du - p < %du ? %du - p : %du;", c->v.pixels, run, c->v.pixels, run);
+    epu_line(e, "const uint32_t no = %du - p < %du ? %du - p : %du;", c->v.pixels, run, c->v.pixels,
+             run);
     epu_line(e, "const uint32_t to = %du + result %% 2u * %du;", c->lrm_out, c->out_bytes);
-    epu_line(e, "const ccl_block column = {.lane_stride = 1, .rows = (int32_t)no, .row_bytes = 1, .row_stride = %lld};",
+    epu_line(e,
+             "const ccl_block column = {.lane_stride = 1, .rows = (int32_t)no, .row_bytes = 1, "
+             ".row_stride = %lld};",
              (long long)c->v.out_pixel);
     epu_line(e, "store_now(s);");
     epu_line(e, "ccl_mac_window_first(&in, p, CCL_PAIR(%d, no));", tail_at(s, c));
@@ -249,11 +264,14 @@ cgc_status epu_put_conv2d_pixel(epu_emit *e, const plan_step *s)
     epu_put_first_loaded(e, s);
     epu_loop(e, "set", c->sets);
     put_set(e, c, d);
-    epu_line(e, "const ccl_block out = {.lane_stride = %lld, .rows = 1, .row_bytes = (int32_t)channels};",
-             (long long)v->out_pixel);
+    epu_line(
+        e,
+        "const ccl_block out = {.lane_stride = %lld, .rows = 1, .row_bytes = (int32_t)channels};",
+        (long long)v->out_pixel);
     epu_loop(e, "image", v->images);
     epu_loop(e, "tile", c->tiles);
-    epu_line(e, "const uint32_t first = %s;", c->tiles > 1 ? arena_printf(e->a, "tile * %du", c->tile) : "0");
+    epu_line(e, "const uint32_t first = %s;",
+             c->tiles > 1 ? arena_printf(e->a, "tile * %du", c->tile) : "0");
     epu_put_lanes(e, "lanes", (int64_t)v->pixels - c->tail, "first", c->tile);
     epu_line(e, "const uint32_t to = %du + result %% 2u * %du;", c->lrm_out, c->out_bytes);
     epu_loop(e, "k", c->n_parts);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * epu_emit.h - shared by the files that print the EPU program: the text being written, weights_epu.bin, and the pieces of
- * C that the functions of all layers are made of. Nothing is decided here; see src/plan/epu.h.
+ * epu_emit.h - shared by the files that print the EPU program: the text being written,
+ * weights_epu.bin, and the pieces of C that the functions of all layers are made of. Nothing is
+ * decided here; see src/plan/epu.h.
  *
- * The printed program counts posts of its events in a struct `state`: each layer waits for counts relative to those at
- * its start and adds its own posts at its end (epu_put_end).
+ * The printed program counts posts of its events in a struct `state`: each layer waits for counts
+ * relative to those at its start and adds its own posts at its end (epu_put_end).
  */
 #ifndef CGC_EMIT_EPU_H
 #define CGC_EMIT_EPU_H
@@ -16,13 +17,13 @@ typedef struct epu_emit {
     plan *p;
     emit_tree *t;
     arena *a;
-    str *c;          /* the C text being written */
-    str weights;     /* weights_epu.bin: pieces, then constants of scalar layers */
+    str *c;                   /* the C text being written */
+    str weights;              /* weights_epu.bin: pieces, then constants of scalar layers */
     struct host_emit *scalar; /* prints scalar layers and collects their constants */
-    int64_t scalar_at; /* bytes of the pieces; scalar constants follow, aligned */
+    int64_t scalar_at;        /* bytes of the pieces; scalar constants follow, aligned */
     emit_epu_map map;
-    int32_t depth;   /* of the block being written */
-    int32_t step;    /* index of the step being written */
+    int32_t depth; /* of the block being written */
+    int32_t step;  /* index of the step being written */
 } epu_emit;
 
 /* ---- text.c ---- */
@@ -42,11 +43,12 @@ uint32_t epu_address_of(const epu_emit *e, const plan_buffer *b);
 /* const uint32_t lanes = ...: how many of `total` are left from `first` on, at most `most`. */
 void epu_put_lanes(epu_emit *e, const char *name, int64_t total, const char *first, int64_t most);
 /* static const ccl_block name = {...}; */
-void epu_put_block(epu_emit *e, const char *name, int64_t lane_stride, int64_t rows, int64_t row_bytes,
-                   int64_t row_stride);
-/* ccl_window in = {...}: the view's window, with run output pixels side by side as one (1 = plain) and c bytes of each
- * input pixel. */
-void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, int32_t run, int32_t c, int32_t fill);
+void epu_put_block(epu_emit *e, const char *name, int64_t lane_stride, int64_t rows,
+                   int64_t row_bytes, int64_t row_stride);
+/* ccl_window in = {...}: the view's window, with run output pixels side by side as one (1 = plain)
+ * and c bytes of each input pixel. */
+void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, int32_t run, int32_t c,
+                    int32_t fill);
 /* "CCL_CLAMP(zp, lo, hi)" of a node with y_zero_point, clamp_min, clamp_max. */
 const char *epu_clamp(epu_emit *e, const ir_node *n);
 
@@ -54,15 +56,16 @@ const char *epu_clamp(epu_emit *e, const ir_node *n);
 void epu_put_comment(epu_emit *e, const plan_step *s, const char *lrm);
 /* static void <function>(state *s) { */
 void epu_put_head(epu_emit *e, const plan_step *s);
-/* Mark, issue point, staging of operands that lie in DDR, waits for the layer before. by_arr: the broadcast port reads
- * activations, so its queue waits as well. */
+/* Mark, issue point, staging of operands that lie in DDR, waits for the layer before. by_arr: the
+ * broadcast port reads activations, so its queue waits as well. */
 void epu_put_start(epu_emit *e, const plan_step *s, bool by_arr);
 /* After the load of unit 0: later loads wait for the layer before, if that load did not. */
 void epu_put_first_loaded(epu_emit *e, const plan_step *s);
 /* Before the first result is written to local memory: the same for the array. condition: C text, "" = always. */
 void epu_put_settle(epu_emit *e, const plan_step *s, const char *condition);
 /* LRM offset of the unit's buffer out of a pair (or of the only one). */
-const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, int32_t at, int32_t bytes, int32_t buffers);
+const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, int32_t at, int32_t bytes,
+                       int32_t buffers);
 /* How many posts of each event the layer made, as C text; NULL = none. */
 typedef struct epu_posts {
     const char *loaded, *done, *ready, *stored;
@@ -72,7 +75,8 @@ void epu_put_end(epu_emit *e, const plan_step *s, const epu_posts *posts);
 /* static void <function>_load(const state *s, <more>uint32_t unit) {   for the loads of one unit */
 void epu_put_load_head(epu_emit *e, const plan_step *s, const char *more, const char *unit);
 /* ccl_wait of a queue for the buffer that unit - 2 used. */
-void epu_put_wait_two_back(epu_emit *e, const char *queue, const char *event, const char *base, const char *unit);
+void epu_put_wait_two_back(epu_emit *e, const char *queue, const char *event, const char *base,
+                           const char *unit);
 
 /* ---- conv2d_parts.c: what both convolution mappings print ---- */
 /* Tables of the parts of the sum (nothing for one part): how each changes the window; where its weights lie. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * max_pool2d.c - int8 maximum over windows: a PE takes `run` output pixels side by side and a slice of the channels.
- * Cells outside the image are -128, which never wins over a cell inside.
+ * max_pool2d.c - int8 maximum over windows: a PE takes `run` output pixels side by side and a
+ * slice of the channels. Cells outside the image are -128, which never wins over a cell inside.
  */
 #include "emit/epu/epu_emit.h"
 
@@ -15,12 +15,14 @@ void epu_put_pool_load(epu_emit *e, const plan_step *s, const epu_pool *f)
     epu_put_pool_unit(e, f);
     epu_put_lanes(e, "lanes", f->blocks, "first", pes);
     if (v->images > 1 || f->slices > 1)
-        epu_line(e, "in->base = %s%s%s;", epu_address(e, epu_input(s, 0)), epu_term(e, "image", v->images, v->in_image),
+        epu_line(e, "in->base = %s%s%s;", epu_address(e, epu_input(s, 0)),
+                 epu_term(e, "image", v->images, v->in_image),
                  epu_term(e, "slice", f->slices, f->slice));
     epu_put_wait_two_back(e, "ALD", "DONE", "done", "unit");
     if (d->n_pieces)
         epu_put_pool_constants(e, s, f);
-    epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s, lanes));", epu_buffer(e, s, "unit", f->lrm_in, f->win_bytes, 2));
+    epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s, lanes));",
+             epu_buffer(e, s, "unit", f->lrm_in, f->win_bytes, 2));
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     e->depth = 0;
     epu_line(e, "}\n");
@@ -40,15 +42,19 @@ void epu_put_pool_unit(epu_emit *e, const epu_pool *f)
     if (f->slices > 1)
         epu_line(e, "const uint32_t slice = unit / %du %% %du;", f->tiles, f->slices);
     if (f->tiles > 1)
-        epu_line(e, "const uint32_t first = unit %% %du * %lldu;", f->tiles, (long long)hw_pes(&e->p->hw));
+        epu_line(e, "const uint32_t first = unit %% %du * %lldu;", f->tiles,
+                 (long long)hw_pes(&e->p->hw));
     else
         epu_line(e, "const uint32_t first = 0;");
 }
 
 void epu_put_pool_taps(epu_emit *e, const epu_pool *f, const char *n)
 {
-    epu_line(e, "%sconst ccl_taps taps = {.n = %s, .taps_y = %d, .stride_y = %d, .taps_x = %d, .stride_x = %d};",
-             n[0] >= '0' && n[0] <= '9' ? "static " : "", n, f->v.kh, f->win_bytes / f->v.kh, f->v.kw, f->slice);
+    epu_line(e,
+             "%sconst ccl_taps taps = {.n = %s, .taps_y = %d, .stride_y = %d, .taps_x = %d, "
+             ".stride_x = %d};",
+             n[0] >= '0' && n[0] <= '9' ? "static " : "", n, f->v.kh, f->win_bytes / f->v.kh,
+             f->v.kw, f->slice);
 }
 
 void epu_put_pool_unit_begin(epu_emit *e, const plan_step *s, const epu_pool *f)
@@ -73,7 +79,8 @@ void epu_put_pool_unit_end(epu_emit *e, const plan_step *s, const epu_pool *f)
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
     epu_line(e, "store_later(s, &out, %s%s%s%s, CCL_PAIR(to, lanes), E_DONE, s->done + unit + 1u);",
              epu_address(e, epu_output(s)), epu_term(e, "image", v->images, v->out_image),
-             epu_term(e, "slice", f->slices, f->slice), epu_term(e, "first", f->tiles, f->run * v->out_pixel));
+             epu_term(e, "slice", f->slices, f->slice),
+             epu_term(e, "first", f->tiles, f->run * v->out_pixel));
     epu_end(e);
     const char *n = arena_printf(e->a, "%du", epu_of(s)->units);
     epu_put_end(e, s, &(epu_posts){.loaded = n, .done = n, .stored = n});
@@ -83,8 +90,10 @@ cgc_status epu_put_max_pool2d(epu_emit *e, const plan_step *s)
 {
     const epu_pool *f = &epu_of(s)->u.pool;
     const epu_view *v = &f->v;
-    epu_put_comment(e, s, arena_printf(e->a, "2 x %d bytes of windows at %d, 2 x %d bytes of results at %d", f->win_bytes,
-                                       f->lrm_in, f->out_bytes, f->lrm_out));
+    epu_put_comment(e, s,
+                    arena_printf(e->a,
+                                 "2 x %d bytes of windows at %d, 2 x %d bytes of results at %d",
+                                 f->win_bytes, f->lrm_in, f->out_bytes, f->lrm_out));
     epu_put_pool_load(e, s, f);
     epu_put_head(e, s);
     epu_put_window(e, s, v, f->run, f->slice, -128);
@@ -94,7 +103,8 @@ cgc_status epu_put_max_pool2d(epu_emit *e, const plan_step *s)
     epu_put_pool_first(e, s);
     epu_put_pool_unit_begin(e, s, f);
     epu_loop(e, "r", f->run);
-    epu_line(e, "ccl_red_max(&taps, from%s, to%s);", epu_term(e, "r", f->run, (int64_t)v->stride_w * f->slice),
+    epu_line(e, "ccl_red_max(&taps, from%s, to%s);",
+             epu_term(e, "r", f->run, (int64_t)v->stride_w * f->slice),
              epu_term(e, "r", f->run, f->slice));
     epu_loop_end(e, f->run);
     epu_put_pool_unit_end(e, s, f);

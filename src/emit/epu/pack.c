@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pack.c - constants of the graph -> the pieces of weights_epu.bin, byte for byte as DMA brings them to OCM.
- * Convolution and dense: per set {bias, M} of each output channel, then per part of the sum the rows of its output
- * channels, in window order and padded with zeros to whole broadcast steps. Biases hold the zero point's share of the
- * sum, -x_zp * sum(w), modulo 2^32 as the accumulators count.
+ * pack.c - constants of the graph -> the pieces of weights_epu.bin, byte for byte as DMA brings
+ * them to OCM. Convolution and dense: per set {bias, M} of each output channel, then per part of
+ * the sum the rows of its output channels, in window order and padded with zeros to whole
+ * broadcast steps. Biases hold the zero point's share of the sum, -x_zp * sum(w), modulo 2^32 as
+ * the accumulators count.
  */
 #include "emit/epu/epu_emit.h"
 
@@ -16,8 +17,8 @@ typedef struct packer {
     const epu_emit *e;
     const ir_node *n;
     const epu_conv *c;
-    const int8_t *w;      /* OIHW; of one group of the operator: [cout][cin][kh][kw] */
-    int32_t cin, cout;    /* of one group of the operator */
+    const int8_t *w;   /* OIHW; of one group of the operator: [cout][cin][kh][kw] */
+    int32_t cin, cout; /* of one group of the operator */
 } packer;
 
 /* Weight of output channel o (counted over all) at window place ky, kx and channel ch of the joined group. */
@@ -37,7 +38,8 @@ static void pack_row(const packer *k, const epu_part *t, int32_t o, char *row)
     for (int32_t y = 0; y < t->kh; y++)
         for (int32_t x = 0; x < t->kw; x++)
             for (int32_t ch = 0; ch < t->c; ch++)
-                row[y * line + x * t->c + ch] = (char)weight_at(k, o, t->c0 + ch, t->ky0 + y, t->kx0 + x);
+                row[y * line + x * t->c + ch] =
+                    (char)weight_at(k, o, t->c0 + ch, t->ky0 + y, t->kx0 + x);
 }
 
 static int32_t folded_bias(const packer *k, int32_t o)
@@ -49,7 +51,8 @@ static int32_t folded_bias(const packer *k, int32_t o)
         sum += k->w[o * row + i] - ir_zero_point(k->n, "w_zero_point", o);
     if (k->n->n_inputs > 2 && k->n->inputs[2])
         bias = ((const int32_t *)k->n->inputs[2]->data)[o];
-    const uint32_t wrapped = (uint32_t)((uint64_t)bias - (uint64_t)(ir_int(k->n, "x_zero_point") * sum));
+    const uint32_t wrapped =
+        (uint32_t)((uint64_t)bias - (uint64_t)(ir_int(k->n, "x_zero_point") * sum));
     int32_t out;
     memcpy(&out, &wrapped, sizeof out);
     return out;
@@ -103,7 +106,11 @@ static void pack_column(const packer *k, const epu_piece *w, const epu_part *t, 
 static void pack_conv(epu_emit *e, const plan_step *s, const epu_piece *w, char *out)
 {
     const epu_conv *c = &epu_of(s)->u.conv;
-    const packer k = {.e = e, .n = s->node, .c = c, .w = s->node->inputs[1]->data, .cin = c->v.cin / c->v.merge,
+    const packer k = {.e = e,
+                      .n = s->node,
+                      .c = c,
+                      .w = s->node->inputs[1]->data,
+                      .cin = c->v.cin / c->v.merge,
                       .cout = c->v.cout / c->v.merge};
     if (w->part >= 0) {
         const bool first = w->part == 0 && w->column == 0;
@@ -115,7 +122,8 @@ static void pack_conv(epu_emit *e, const plan_step *s, const epu_piece *w, char 
     for (int32_t set = w->set; set < w->set + w->sets; set++, out += c->set_bytes) {
         pack_constants(&k, set, out);
         for (int32_t i = 0; i < c->n_parts; i++)
-            pack_part(&k, set, &c->parts[i], out + (int64_t)c->block * (EPU_CONST_BYTES + c->parts[i].offset));
+            pack_part(&k, set, &c->parts[i],
+                      out + (int64_t)c->block * (EPU_CONST_BYTES + c->parts[i].offset));
     }
 }
 
@@ -124,7 +132,8 @@ static void pack_average(const plan_step *s, char *out)
     const epu_pool *f = &epu_of(s)->u.pool;
     const int32_t zp = (int32_t)ir_int(s->node, "x_zero_point");
     for (int32_t i = 0; i < f->n_consts; i++)
-        put_constant(out + i * EPU_CONST_BYTES, f->global ? -zp * f->taps : 0, epu_average_multiplier(s, i));
+        put_constant(out + i * EPU_CONST_BYTES, f->global ? -zp * f->taps : 0,
+                     epu_average_multiplier(s, i));
     if (f->global)
         memset(out + f->n_consts * EPU_CONST_BYTES, 1, (size_t)f->taps);
 }
@@ -158,7 +167,8 @@ cgc_status epu_pack(epu_emit *e)
         const size_t at = emit_blob(&e->weights, data, (size_t)w->bytes, PIECE_ALIGN);
         if ((int64_t)at != w->ddr)
             return diag(e->p->ctx, CGC_E_INTERNAL, (diag_info){.layer = s->name},
-                        "piece %zu of the weights lies at %zu, planned at %lld", i, at, (long long)w->ddr);
+                        "piece %zu of the weights lies at %zu, planned at %lld", i, at,
+                        (long long)w->ddr);
     }
     return CGC_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * program.c - plan -> <module>_epu.c, weights_epu.bin, link.ld and the EPU facts of the manifest. The text compiles for
- * RISC-V (the machine) and natively over ccl_epu_host.c; docs/mappings.md explains it.
+ * program.c - plan -> <module>_epu.c, weights_epu.bin, link.ld and the EPU facts of the manifest.
+ * The text compiles for RISC-V (the machine) and natively over ccl_epu_host.c; docs/mappings.md
+ * explains it.
  */
 #include "emit/epu/epu_emit.h"
 #include "emit/host/host.h"
@@ -66,11 +67,13 @@ static const char *const events =
     "};\n";
 
 static const char *const state_text =
-    "\n/* Posts of each event before the current layer, and the next piece of weights to ask for. */\n"
+    "\n/* Posts of each event before the current layer, and the next piece of weights to ask for. "
+    "*/\n"
     "typedef struct state {\n"
     "    uint32_t loaded, done, ready, stored, staged, unstaged, written;\n"
     "    uint32_t piece;\n"
-    "    /* A result that is still to be stored: the event and count that it waits for, and where it goes. */\n"
+    "    /* A result that is still to be stored: the event and count that it waits for, and where "
+    "it goes. */\n"
     "    uint32_t store_event, store_count, store_to, store_pair;\n"
     "    ccl_block store_block;\n"
     "    int store_pending, layer_pending;\n";
@@ -100,8 +103,10 @@ static const char *const ahead_text =
     "}\n";
 
 static const char *const store_text =
-    "\n/* Loads and stores share a port that serves them in the order of issue. So a result is stored only after the next\n"
-    " * loads have been asked for: store_later keeps it, store_now issues it, layer_done ends a layer after its last. */\n"
+    "\n/* Loads and stores share a port that serves them in the order of issue. So a result is "
+    "stored only after the next\n"
+    " * loads have been asked for: store_later keeps it, store_now issues it, layer_done ends a "
+    "layer after its last. */\n"
     "static void store_now(state *s)\n"
     "{\n"
     "    if (s->store_pending) {\n"
@@ -113,7 +118,8 @@ static const char *const store_text =
     "        ccl_post(CCL_AST, E_LAYER);\n"
     "    s->store_pending = s->layer_pending = 0;\n"
     "}\n\n"
-    "static inline void store_later(state *s, const ccl_block *block, uint32_t to, uint32_t pair, uint32_t event,\n"
+    "static inline void store_later(state *s, const ccl_block *block, uint32_t to, uint32_t pair, "
+    "uint32_t event,\n"
     "                               uint32_t count)\n"
     "{\n"
     "    s->store_block = *block;\n"
@@ -134,14 +140,17 @@ static void put_map(epu_emit *e)
 {
     const plan *p = e->p;
     const epu_program *g = epu_program_of(p);
-    str_printf(e->c, " *\n * OCM, %d bytes: activations in the first %lld, by lifetime; the rest is a ring for weights, "
-               "used up to byte %lld.\n", p->hw.ocm_size, (long long)p->arena_bytes, (long long)g->ocm_peak);
+    str_printf(e->c,
+               " *\n * OCM, %d bytes: activations in the first %lld, by lifetime; the rest is a "
+               "ring for weights, "
+               "used up to byte %lld.\n",
+               p->hw.ocm_size, (long long)p->arena_bytes, (long long)g->ocm_peak);
     for (size_t i = 0; i < p->n_buffers; i++) {
         const plan_buffer *b = p->buffers[i];
         if (b->space != PLAN_ARENA || b->alias_of || b->first < 0)
             continue;
-        str_printf(e->c, " *   %9lld + %-9lld layers %d to %d: %s\n", (long long)b->offset, (long long)b->bytes,
-                   b->first + 1, b->last + 1,
+        str_printf(e->c, " *   %9lld + %-9lld layers %d to %d: %s\n", (long long)b->offset,
+                   (long long)b->bytes, b->first + 1, b->last + 1,
                    b->value ? emit_comment(e->a, p->steps[b->first]->name) : "stage for DDR");
     }
     str_printf(e->c, " * DDR: inputs, outputs, then weights_epu.bin at CCL_DDR_BASE + %lu.\n",
@@ -151,33 +160,46 @@ static void put_map(epu_emit *e)
 static void put_top(epu_emit *e)
 {
     const plan *p = e->p;
-    str_printf(e->c, "/* %s: EPU program. Target: %d x %d PEs, %d MAC/cycle each, LRM %d bytes, OCM %d bytes.\n"
-               " *\n * One function per layer: the scalar core issues operations to queues that run on their own; waits and\n"
-               " * posts of events order them. Input is loaded into local memory (LRM) one unit of work ahead.\n",
-               p->module, p->hw.array_size, p->hw.array_size, p->hw.macs_per_pe, p->hw.lrm_size, p->hw.ocm_size);
+    str_printf(
+        e->c,
+        "/* %s: EPU program. Target: %d x %d PEs, %d MAC/cycle each, LRM %d bytes, OCM %d bytes.\n"
+        " *\n * One function per layer: the scalar core issues operations to queues that run on "
+        "their own; waits and\n"
+        " * posts of events order them. Input is loaded into local memory (LRM) one unit of work "
+        "ahead.\n",
+        p->module, p->hw.array_size, p->hw.array_size, p->hw.macs_per_pe, p->hw.lrm_size,
+        p->hw.ocm_size);
     put_map(e);
-    str_put(e->c, " */\n#include \"ccl.h\"\n#include \"ccl_epu.h\"\n\n#include <stddef.h>\n\n"
-                  "#if defined(__riscv)\nvoid *memcpy(void *to, const void *from, size_t bytes);\n#else\n"
-                  "#include <string.h>\n#endif\n");
+    str_put(e->c,
+            " */\n#include \"ccl.h\"\n#include \"ccl_epu.h\"\n\n#include <stddef.h>\n\n"
+            "#if defined(__riscv)\nvoid *memcpy(void *to, const void *from, size_t bytes);\n#else\n"
+            "#include <string.h>\n#endif\n");
     str_put(e->c, events);
 }
 
 static void put_pieces(epu_emit *e)
 {
     const epu_program *g = epu_program_of(e->p);
-    str_put(e->c, "\n/* Pieces of weights, constants and tables, in the order of their use. Each goes from ddr to ocm once\n"
-                  " * the program is at its issue point and the events in its last columns have counted so far: what was\n"
+    str_put(e->c, "\n/* Pieces of weights, constants and tables, in the order of their use. Each "
+                  "goes from ddr to ocm once\n"
+                  " * the program is at its issue point and the events in its last columns have "
+                  "counted so far: what was\n"
                   " * in its place before is then no longer needed. */\n"
                   "typedef struct piece_of_weights {\n"
                   "    uint32_t point, ddr, ocm, bytes;\n"
-                  "    uint32_t ald, arr, layer; /* E_FREE_ALD, E_FREE_ARR, E_LAYER; 0 = nothing to wait for */\n"
+                  "    uint32_t ald, arr, layer; /* E_FREE_ALD, E_FREE_ARR, E_LAYER; 0 = nothing "
+                  "to wait for */\n"
                   "} piece_of_weights;\n");
     str_printf(e->c, "static const piece_of_weights pieces[%zu] = {\n", g->n_pieces + 1);
     for (size_t i = 0; i < g->n_pieces; i++) {
         const epu_piece *w = &g->pieces[i];
-        str_printf(e->c, "    {%d, CCL_DDR_BASE + %lluu, CCL_OCM_BASE + %lldu, %lld, %d, %d, %d}, /* %zu: layer %d */\n",
-                   w->tick, (unsigned long long)(e->map.weights - DDR_BASE) + (unsigned long long)w->ddr,
-                   (long long)w->ocm, (long long)w->bytes, w->wait_ald, w->wait_arr, w->wait_layer, i, w->step + 1);
+        str_printf(e->c,
+                   "    {%d, CCL_DDR_BASE + %lluu, CCL_OCM_BASE + %lldu, %lld, %d, %d, %d}, /* "
+                   "%zu: layer %d */\n",
+                   w->tick,
+                   (unsigned long long)(e->map.weights - DDR_BASE) + (unsigned long long)w->ddr,
+                   (long long)w->ocm, (long long)w->bytes, w->wait_ald, w->wait_arr, w->wait_layer,
+                   i, w->step + 1);
     }
     str_put(e->c, "    {0xffffffffu, 0, 0, 0, 0, 0, 0},\n};\n");
 }
@@ -192,15 +214,16 @@ static bool any_scalar(const plan *p)
 
 static void put_memory_type(epu_emit *e)
 {
-    str_printf(e->c, "\n/* Memory as the kernels of the scalar core see it. */\n"
+    str_printf(e->c,
+               "\n/* Memory as the kernels of the scalar core see it. */\n"
                "typedef struct %s_memory {\n"
                "    uint8_t *arena; /* OCM */\n"
                "    const uint8_t *weights;\n"
                "    const void *in[%zu];\n"
                "    void *out[%zu];\n"
                "} %s_memory;\n",
-               e->p->module, e->p->graph->n_inputs ? e->p->graph->n_inputs : 1, e->p->graph->n_outputs,
-               e->p->module);
+               e->p->module, e->p->graph->n_inputs ? e->p->graph->n_inputs : 1,
+               e->p->graph->n_outputs, e->p->module);
 }
 
 static void put_state(epu_emit *e, bool scalar)
@@ -239,7 +262,8 @@ static void put_memory(epu_emit *e)
              (unsigned long long)(e->map.weights - DDR_BASE) +
                  (unsigned long long)(e->scalar->weights.len ? aligned(e->scalar_at) : 0));
     for (size_t i = 0; i < g->n_inputs; i++)
-        epu_line(e, "s.memory.in[%zu] = ccl_ptr(CCL_DDR_BASE + %luu);", i, (unsigned long)(e->map.inputs[i] - DDR_BASE));
+        epu_line(e, "s.memory.in[%zu] = ccl_ptr(CCL_DDR_BASE + %luu);", i,
+                 (unsigned long)(e->map.inputs[i] - DDR_BASE));
     for (size_t i = 0; i < g->n_outputs; i++)
         epu_line(e, "s.memory.out[%zu] = ccl_ptr(CCL_DDR_BASE + %luu);", i,
                  (unsigned long)(e->map.outputs[i] - DDR_BASE));
@@ -247,7 +271,9 @@ static void put_memory(epu_emit *e)
 
 static void put_run(epu_emit *e, bool scalar)
 {
-    str_put(e->c, "\n/* All layers; on return every result is in DDR. */\nstatic void run_layers(void)\n{\n");
+    str_put(
+        e->c,
+        "\n/* All layers; on return every result is in DDR. */\nstatic void run_layers(void)\n{\n");
     e->depth = 1;
     epu_line(e, "state s = {0};");
     if (scalar)
@@ -287,7 +313,8 @@ static const char *const environment_text =
     "{\n"
     "    volatile float a = 1.000244140625f, b = 1.00048828125f, big = 16777216.0f, one = 1.0f;\n"
     "    volatile float three = 3.0f, tiny = 1.17549435e-38f, half = 0.5f;\n"
-    "    volatile float contracted = a * a - b, down = big + one, up = big + three, small = tiny * half;\n"
+    "    volatile float contracted = a * a - b, down = big + one, up = big + three, small = tiny * "
+    "half;\n"
     "    return contracted == 0.0f && down == big && up == 16777220.0f && small > 0.0f;\n"
     "}\n";
 
@@ -295,24 +322,30 @@ static void put_native_memory(epu_emit *e)
 {
     const cgc_hw *hw = &e->p->hw;
     str_printf(e->c,
-               "\n/* The same program on this machine: the arena holds OCM, DDR and the array's own memory. */\n"
+               "\n/* The same program on this machine: the arena holds OCM, DDR and the array's "
+               "own memory. */\n"
                "enum { OCM_BYTES = %d, DDR_BYTES = %llu, WEIGHTS_BYTES = %zu };\n\n"
                "static ccl_epu_config configuration(uint8_t *arena)\n{\n"
-               "    const ccl_epu_config c = {%d, %d, %d, %d, arena, arena + OCM_BYTES, OCM_BYTES, DDR_BYTES};\n"
+               "    const ccl_epu_config c = {%d, %d, %d, %d, arena, arena + OCM_BYTES, OCM_BYTES, "
+               "DDR_BYTES};\n"
                "    return c;\n}\n",
-               hw->ocm_size, (unsigned long long)aligned((int64_t)e->map.bytes + 1), e->weights.len, hw->array_size,
-               hw->macs_per_pe, hw->lrm_size, hw->num_acc);
-    str_printf(e->c, "\nsize_t %s_arena_bytes(void)\n{\n    static uint8_t base[1];\n"
+               hw->ocm_size, (unsigned long long)aligned((int64_t)e->map.bytes + 1), e->weights.len,
+               hw->array_size, hw->macs_per_pe, hw->lrm_size, hw->num_acc);
+    str_printf(e->c,
+               "\nsize_t %s_arena_bytes(void)\n{\n    static uint8_t base[1];\n"
                "    const ccl_epu_config c = configuration(base);\n"
                "    return (size_t)OCM_BYTES + DDR_BYTES + ccl_epu_bytes(&c);\n}\n",
                e->p->module);
-    str_printf(e->c, "\nsize_t %s_weights_bytes(void)\n{\n    return WEIGHTS_BYTES;\n}\n", e->p->module);
+    str_printf(e->c, "\nsize_t %s_weights_bytes(void)\n{\n    return WEIGHTS_BYTES;\n}\n",
+               e->p->module);
 }
 
 static void put_trace(epu_emit *e)
 {
-    str_printf(e->c, "\ntypedef void (*%s_trace)(void *ud, int layer, const void *data);\n", e->p->module);
-    str_printf(e->c, "typedef struct hook {\n    %s_trace trace;\n    void *ud;\n} hook;\n\n", e->p->module);
+    str_printf(e->c, "\ntypedef void (*%s_trace)(void *ud, int layer, const void *data);\n",
+               e->p->module);
+    str_printf(e->c, "typedef struct hook {\n    %s_trace trace;\n    void *ud;\n} hook;\n\n",
+               e->p->module);
     str_put(e->c, "static void on_layer(void *ud, int layer)\n{\n"
                   "    static const uint32_t results[] = {0,");
     for (size_t i = 0; i < e->p->n_steps; i++)
@@ -338,8 +371,11 @@ static void put_copies(epu_emit *e, bool in)
 static void put_native_run(epu_emit *e)
 {
     const char *m = e->p->module;
-    str_printf(e->c, "\nint %s_run(const void *weights, void *arena, const void *const *inputs, void *const *outputs,\n"
-               "        const char *variant, %s_trace trace, void *ud)\n{\n", m, m);
+    str_printf(e->c,
+               "\nint %s_run(const void *weights, void *arena, const void *const *inputs, void "
+               "*const *outputs,\n"
+               "        const char *variant, %s_trace trace, void *ud)\n{\n",
+               m, m);
     e->depth = 1;
     epu_line(e, "uint8_t *const ocm = (uint8_t *)arena, *const ddr = ocm + OCM_BYTES;");
     epu_line(e, "const ccl_epu_config c = configuration(ocm);");
@@ -355,7 +391,8 @@ static void put_native_run(epu_emit *e)
     epu_line(e, "if (trace)");
     epu_line(e, "    ccl_epu_set_trace(on_layer, &h);");
     put_copies(e, true);
-    epu_line(e, "memcpy(ddr + %luu, weights, WEIGHTS_BYTES);", (unsigned long)(e->map.weights - DDR_BASE));
+    epu_line(e, "memcpy(ddr + %luu, weights, WEIGHTS_BYTES);",
+             (unsigned long)(e->map.weights - DDR_BASE));
     epu_line(e, "run_layers();");
     epu_line(e, "if (ccl_epu_close(0))");
     epu_line(e, "    return 3;");
@@ -363,18 +400,22 @@ static void put_native_run(epu_emit *e)
     epu_line(e, "return 0;");
     e->depth = 0;
     epu_line(e, "}");
-    str_printf(e->c,
-               "\ntypedef struct ccl_program {\n    size_t (*arena_bytes)(void);\n    size_t (*weights_bytes)(void);\n"
-               "    int (*run)(const void *weights, void *arena, const void *const *inputs, void *const *outputs,\n"
-               "               const char *variant, %s_trace trace, void *ud);\n} ccl_program;\n\n"
-               "const ccl_program *ccl_program_get(void)\n{\n"
-               "    static const ccl_program program = {%s_arena_bytes, %s_weights_bytes, %s_run};\n"
-               "    return &program;\n}\n#endif\n",
-               m, m, m, m);
+    str_printf(
+        e->c,
+        "\ntypedef struct ccl_program {\n    size_t (*arena_bytes)(void);\n    size_t "
+        "(*weights_bytes)(void);\n"
+        "    int (*run)(const void *weights, void *arena, const void *const *inputs, void *const "
+        "*outputs,\n"
+        "               const char *variant, %s_trace trace, void *ud);\n} ccl_program;\n\n"
+        "const ccl_program *ccl_program_get(void)\n{\n"
+        "    static const ccl_program program = {%s_arena_bytes, %s_weights_bytes, %s_run};\n"
+        "    return &program;\n}\n#endif\n",
+        m, m, m, m);
 }
 
 static const char *const link_text =
-    "/* Memory layout of the EPU program: RAM of the scalar core at CCL_RAM_BASE, stack at its end. */\n"
+    "/* Memory layout of the EPU program: RAM of the scalar core at CCL_RAM_BASE, stack at its "
+    "end. */\n"
     "ENTRY(_start)\n"
     "MEMORY { ram (rwx) : ORIGIN = 0x80000000, LENGTH = 0x01000000 }\n"
     "SECTIONS {\n"
@@ -395,20 +436,24 @@ static void put_facts(epu_emit *e, const plan_step *s, str *out)
 #undef MAPPING
         "scalar"};
     const uint32_t at = epu_address_of(e, s->output);
-    const bool nhwc = s->output->layout == PLAN_NHWC && s->output->value && s->output->value->type.rank == 4;
+    const bool nhwc =
+        s->output->layout == PLAN_NHWC && s->output->value && s->output->value->type.rank == 4;
     str_printf(out, "{\"mapping\": \"%s\", \"unit\": \"%s\", \"reason\": ", names[s->mapping],
                epu_is_scalar(s) ? "scalar" : "array");
     json_put_string(out, s->reason);
-    str_printf(out, ", \"space\": \"%s\", \"address\": %lu, \"layout\": \"%s\", \"tiles\": %d, \"text\": ",
-               at >= DDR_BASE ? "ddr" : "ocm", (unsigned long)at, nhwc ? "nhwc" : "plain", epu_of(s)->units);
+    str_printf(
+        out, ", \"space\": \"%s\", \"address\": %lu, \"layout\": \"%s\", \"tiles\": %d, \"text\": ",
+        at >= DDR_BASE ? "ddr" : "ocm", (unsigned long)at, nhwc ? "nhwc" : "plain",
+        epu_of(s)->units);
     json_put_string(out, s->text);
     str_put(out, "}");
 }
 
 static cgc_status put_kernels(epu_emit *e)
 {
-    static const char *const always[] = {"ccl.h", "requant.h", "epu/ccl_epu.h", "epu/ccl_insn.h", "epu/ccl_epu_host.h",
-                                         "epu/ccl_epu_host.c"};
+    static const char *const always[] = {
+        "ccl.h",          "requant.h",          "epu/ccl_epu.h",
+        "epu/ccl_insn.h", "epu/ccl_epu_host.h", "epu/ccl_epu_host.c"};
     for (size_t i = 0; i < sizeof always / sizeof *always; i++)
         TRY(emit_kernel(e->t, always[i]));
     for (const emit_embedded *f = emit_embedded_files; f->name; f++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * scalar.c - layers that the array does not take: the same function that the portable host program has, run by the scalar
- * core on OCM and DDR, between the layers before (all complete) and the layers after.
+ * scalar.c - layers that the array does not take: the same function that the portable host program
+ * has, run by the scalar core on OCM and DDR, between the layers before (all complete) and the
+ * layers after.
  */
 #include "emit/epu/epu_emit.h"
 #include "emit/host/host.h"
@@ -34,7 +35,8 @@ cgc_status epu_put_scalar(epu_emit *e, plan_step *s)
 {
     const epu_step *d = epu_of(s);
     if (!is_usable(s))
-        return diag(e->p->ctx, CGC_E_OP, (diag_info){.layer = s->name, .op = s->node ? s->node->op->name : "relayout"},
+        return diag(e->p->ctx, CGC_E_OP,
+                    (diag_info){.layer = s->name, .op = s->node ? s->node->op->name : "relayout"},
                     "a layer without activations has no EPU lowering");
     TRY(put_kernel(e, s));
     str_put(e->c, "\n");

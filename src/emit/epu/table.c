@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * table.c - contrib.epu.table with a run of elements per PE, in memory order; every PE holds the whole table.
+ * table.c - contrib.epu.table with a run of elements per PE, in memory order; every PE holds the
+ * whole table.
  */
 #include "emit/epu/epu_emit.h"
 
@@ -20,7 +21,8 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_flat *f)
     epu_end(e);
     epu_put_wait_two_back(e, "ALD", "DONE", "done", "tile");
     epu_line(e, "ccl_ald(&part, %s + first * %du, CCL_PAIR(%s, lanes));",
-             epu_address(e, epu_input(s, 0)), f->block, epu_buffer(e, s, "tile", f->lrm_a, f->block, 2));
+             epu_address(e, epu_input(s, 0)), f->block,
+             epu_buffer(e, s, "tile", f->lrm_a, f->block, 2));
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     e->depth = 0;
     epu_line(e, "}\n");
@@ -30,8 +32,11 @@ cgc_status epu_put_table(epu_emit *e, const plan_step *s)
 {
     const epu_step *d = epu_of(s);
     const epu_flat *f = &d->u.flat;
-    epu_put_comment(e, s, arena_printf(e->a, "table at %d, elements at %d, results at %d, two buffers of %d bytes each",
-                                       f->lrm_table, f->lrm_a, f->lrm_out, f->block));
+    epu_put_comment(
+        e, s,
+        arena_printf(e->a,
+                     "table at %d, elements at %d, results at %d, two buffers of %d bytes each",
+                     f->lrm_table, f->lrm_a, f->lrm_out, f->block));
     put_load(e, s, f);
     epu_put_head(e, s);
     epu_put_block(e, "part", f->block, 1, f->block, f->block);
@@ -49,9 +54,12 @@ cgc_status epu_put_table(epu_emit *e, const plan_step *s)
     epu_line(e, "store_now(s);");
     epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + tile + 1u);");
     epu_put_wait_two_back(e, "ARR", "STORED", "stored", "tile");
-    epu_line(e, "ccl_lut(%du, %du + at, CCL_PAIR(%du + at, %d));", f->lrm_table, f->lrm_a, f->lrm_out, f->block);
+    epu_line(e, "ccl_lut(%du, %du + at, CCL_PAIR(%du + at, %d));", f->lrm_table, f->lrm_a,
+             f->lrm_out, f->block);
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
-    epu_line(e, "store_later(s, &part, %s + first * %du, CCL_PAIR(%du + at, lanes), E_DONE, s->done + tile + 1u);",
+    epu_line(e,
+             "store_later(s, &part, %s + first * %du, CCL_PAIR(%du + at, lanes), E_DONE, s->done + "
+             "tile + 1u);",
              epu_address(e, epu_output(s)), f->block, f->lrm_out);
     epu_end(e);
     const char *n = arena_printf(e->a, "%du", f->tiles);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * text.c - the pieces of C that the functions of the EPU program share: lines and loops, addresses, descriptors, and how
- * every layer begins and ends.
+ * text.c - the pieces of C that the functions of the EPU program share: lines and loops,
+ * addresses, descriptors, and how every layer begins and ends.
  */
 #include "emit/epu/epu_emit.h"
 
@@ -99,31 +99,41 @@ void epu_put_lanes(epu_emit *e, const char *name, int64_t total, const char *fir
     else if (total % most == 0)
         epu_line(e, "const uint32_t %s = %lldu;", name, (long long)most);
     else
-        epu_line(e, "const uint32_t %s = %lldu - %s < %lldu ? %lldu - %s : %lldu;", name, (long long)total, first,
-                 (long long)most, (long long)total, first, (long long)most);
+        epu_line(e, "const uint32_t %s = %lldu - %s < %lldu ? %lldu - %s : %lldu;", name,
+                 (long long)total, first, (long long)most, (long long)total, first,
+                 (long long)most);
 }
 
-void epu_put_block(epu_emit *e, const char *name, int64_t lane_stride, int64_t rows, int64_t row_bytes,
-                   int64_t row_stride)
+void epu_put_block(epu_emit *e, const char *name, int64_t lane_stride, int64_t rows,
+                   int64_t row_bytes, int64_t row_stride)
 {
-    epu_line(e, "static const ccl_block %s = {.lane_stride = %lld, .rows = %lld, .row_bytes = %lld, .row_stride = %lld};",
-             name, (long long)lane_stride, (long long)rows, (long long)row_bytes, (long long)row_stride);
+    epu_line(e,
+             "static const ccl_block %s = {.lane_stride = %lld, .rows = %lld, .row_bytes = %lld, "
+             ".row_stride = %lld};",
+             name, (long long)lane_stride, (long long)rows, (long long)row_bytes,
+             (long long)row_stride);
 }
 
-void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, int32_t run, int32_t c, int32_t fill)
+void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, int32_t run, int32_t c,
+                    int32_t fill)
 {
-    epu_line(e, "ccl_window in = {.base = %s, .h = %d, .w = %d,", epu_address(e, epu_input(s, 0)), v->h, v->w);
-    epu_line(e, "                 .pixel_bytes = %lld, .row_bytes = %lld, .stride_y = %d, .stride_x = %d,",
-             (long long)v->in_pixel, (long long)v->in_row, v->stride_h, v->stride_w * run);
-    epu_line(e, "                 .pad_y = %d, .pad_x = %d, .dil_y = %d, .dil_x = %d, .kh = %d, .kw = %d,", v->pad_top,
-             v->pad_left, v->dil_h, v->dil_w, v->kh, v->kw + (run - 1) * v->stride_w);
+    epu_line(e, "ccl_window in = {.base = %s, .h = %d, .w = %d,", epu_address(e, epu_input(s, 0)),
+             v->h, v->w);
+    epu_line(
+        e,
+        "                 .pixel_bytes = %lld, .row_bytes = %lld, .stride_y = %d, .stride_x = %d,",
+        (long long)v->in_pixel, (long long)v->in_row, v->stride_h, v->stride_w * run);
+    epu_line(
+        e,
+        "                 .pad_y = %d, .pad_x = %d, .dil_y = %d, .dil_x = %d, .kh = %d, .kw = %d,",
+        v->pad_top, v->pad_left, v->dil_h, v->dil_w, v->kh, v->kw + (run - 1) * v->stride_w);
     epu_line(e, "                 .c = %d, .fill = %d, .ow = %d};", c, fill, v->ow / run);
 }
 
 const char *epu_clamp(epu_emit *e, const ir_node *n)
 {
-    return arena_printf(e->a, "CCL_CLAMP(%d, %d, %d)", (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"),
-                        (int)ir_int(n, "clamp_max"));
+    return arena_printf(e->a, "CCL_CLAMP(%d, %d, %d)", (int)ir_int(n, "y_zero_point"),
+                        (int)ir_int(n, "clamp_min"), (int)ir_int(n, "clamp_max"));
 }
 
 /* ---- layers ---- */
@@ -141,8 +151,8 @@ static void put_window_text(epu_emit *e, const plan_step *s)
     plan_window w;
     if (!plan_window_of(s, &w) || (w.kh == 1 && w.kw == 1 && w.stride_h == 1 && w.stride_w == 1))
         return;
-    str_printf(e->c, ", window %d x %d, stride %d x %d, padding %d %d %d %d", w.kh, w.kw, w.stride_h, w.stride_w, w.pad[0],
-               w.pad[1], w.pad[2], w.pad[3]);
+    str_printf(e->c, ", window %d x %d, stride %d x %d, padding %d %d %d %d", w.kh, w.kw,
+               w.stride_h, w.stride_w, w.pad[0], w.pad[1], w.pad[2], w.pad[3]);
     if (w.dil_h != 1 || w.dil_w != 1)
         str_printf(e->c, ", dilation %d x %d", w.dil_h, w.dil_w);
     if (w.groups != 1)
@@ -187,7 +197,8 @@ void epu_put_head(epu_emit *e, const plan_step *s)
     e->depth = 1;
 }
 
-void epu_put_wait_two_back(epu_emit *e, const char *queue, const char *event, const char *base, const char *unit)
+void epu_put_wait_two_back(epu_emit *e, const char *queue, const char *event, const char *base,
+                           const char *unit)
 {
     epu_line(e, "if (%s > 1u)", unit);
     epu_line(e, "    ccl_wait(CCL_%s, E_%s, s->%s + %s - 1u);", queue, event, base, unit);
@@ -197,10 +208,12 @@ static void put_stage_in(epu_emit *e, const plan_step *s, int32_t k)
 {
     const plan_buffer *from = s->inputs[k], *to = epu_of(s)->stage_in[k];
     epu_line(e, "/* Operand %d lies in DDR. */", k);
-    epu_line(e, "static const ccl_dma stage_%d = {.dst = %s, .src = %s, .n0 = %lldu, .n1 = 1, .n2 = 1};", k,
-             epu_address(e, to), epu_address(e, from), (long long)from->bytes);
+    epu_line(
+        e, "static const ccl_dma stage_%d = {.dst = %s, .src = %s, .n0 = %lldu, .n1 = 1, .n2 = 1};",
+        k, epu_address(e, to), epu_address(e, from), (long long)from->bytes);
     if (e->step > 0)
-        epu_line(e, "ccl_wait(CCL_DMI, E_LAYER, %du); /* nothing uses that part of OCM any more */", e->step);
+        epu_line(e, "ccl_wait(CCL_DMI, E_LAYER, %du); /* nothing uses that part of OCM any more */",
+                 e->step);
     epu_line(e, "ccl_dmi(&stage_%d);", k);
     epu_line(e, "ccl_post(CCL_DMI, E_STAGED);");
     epu_line(e, "s->staged++;");
@@ -211,8 +224,10 @@ static void put_wait_for_part(epu_emit *e, const plan_step *s, const char *queue
 {
     const epu_step *d = epu_of(s);
     if (d->spare > 0)
-        epu_line(e, "ccl_wait(CCL_%s, E_STORED, s->stored - %du); /* the part of its result that is needed first */", queue,
-                 d->spare);
+        epu_line(e,
+                 "ccl_wait(CCL_%s, E_STORED, s->stored - %du); /* the part of its result that is "
+                 "needed first */",
+                 queue, d->spare);
     else if (d->spare == 0)
         epu_line(e, "ccl_wait(CCL_%s, E_LAYER, %du);", queue, e->step);
 }
@@ -220,7 +235,8 @@ static void put_wait_for_part(epu_emit *e, const plan_step *s, const char *queue
 /* The first load runs while the layer before still computes its last unit. */
 static void put_early_waits(epu_emit *e, const plan_step *s)
 {
-    epu_line(e, "/* The first load overlaps the end of the layer before: its local memory is free by then. */");
+    epu_line(e, "/* The first load overlaps the end of the layer before: its local memory is free "
+                "by then. */");
     if (e->step > 1)
         epu_line(e, "ccl_wait(CCL_ALD, E_LAYER, %du);", e->step - 1);
     epu_line(e, "ccl_wait(CCL_ALD, E_DONE, s->done - 1u);");
@@ -261,7 +277,8 @@ void epu_put_first_loaded(epu_emit *e, const plan_step *s)
     if (!epu_of(s)->early)
         return;
     epu_line(e, "store_now(s);");
-    epu_line(e, "ccl_wait(CCL_ALD, E_LAYER, %du); /* now the layer before is complete in OCM */", e->step);
+    epu_line(e, "ccl_wait(CCL_ALD, E_LAYER, %du); /* now the layer before is complete in OCM */",
+             e->step);
     if (s->mapping == PLAN_MAP_conv2d_channel) /* here the broadcast port reads activations */
         put_wait_for_part(e, s, "ARR");
 }
@@ -273,17 +290,19 @@ void epu_put_settle(epu_emit *e, const plan_step *s, const char *condition)
         return;
     if (condition[0])
         epu_line(e, "if (%s)", condition);
-    epu_line(e, "%sccl_wait(CCL_ARR, E_LAYER, %du); /* its results have left local memory */", condition[0] ? "    " : "",
-             e->step);
+    epu_line(e, "%sccl_wait(CCL_ARR, E_LAYER, %du); /* its results have left local memory */",
+             condition[0] ? "    " : "", e->step);
 }
 
-const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, int32_t at, int32_t bytes, int32_t buffers)
+const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, int32_t at, int32_t bytes,
+                       int32_t buffers)
 {
     if (buffers == 1)
         return arena_printf(e->a, "%du", at);
     const char *which = epu_of(s)->first_buffer ? arena_printf(e->a, "(%s + 1u) %% 2u", unit)
                                                 : arena_printf(e->a, "%s %% 2u", unit);
-    return at ? arena_printf(e->a, "%du + %s * %du", at, which, bytes) : arena_printf(e->a, "%s * %du", which, bytes);
+    return at ? arena_printf(e->a, "%du + %s * %du", at, which, bytes)
+              : arena_printf(e->a, "%s * %du", which, bytes);
 }
 
 static void put_posts(epu_emit *e, const char *name, const char *count)
@@ -301,8 +320,10 @@ void epu_put_end(epu_emit *e, const plan_step *s, const epu_posts *posts)
     put_posts(e, "stored", posts->stored);
     if (d->stage_out) {
         epu_line(e, "store_now(s);");
-        epu_line(e, "static const ccl_dma to_ddr = {.dst = %s, .src = %s, .n0 = %lldu, .n1 = 1, .n2 = 1};",
-                 epu_address(e, s->output), epu_address(e, d->stage_out), (long long)s->output->bytes);
+        epu_line(
+            e,
+            "static const ccl_dma to_ddr = {.dst = %s, .src = %s, .n0 = %lldu, .n1 = 1, .n2 = 1};",
+            epu_address(e, s->output), epu_address(e, d->stage_out), (long long)s->output->bytes);
         epu_line(e, "ccl_wait(CCL_DMO, E_STORED, s->stored);");
         epu_line(e, "ccl_dmo(&to_ddr);");
         epu_line(e, "ccl_post(CCL_DMO, E_WRITTEN);");
