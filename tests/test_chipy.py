@@ -262,7 +262,7 @@ def test_no_converter_names_operator_layer_and_nearest():
     text = message(export, quantized(Exotic(), 1, 3, 8, 8), x=X)
     assert re.fullmatch(
         r"error\[E_OP\] layer 'block\.1' \(aten\.softplus\.default\): no converter; "
-        r"found aten\.softplus\.default, "
+        r"found aten\.softplus\.default at \w+\.py:\d+, "
         r"wanted a supported operator \(nearest: aten\.[\w.]+, [\w.]+, [\w.]+\)\n"
         r"  cure: replace the operator in the model, or add a converter with its full name to chipy/aten/",
         text,

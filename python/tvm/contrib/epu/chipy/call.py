@@ -7,6 +7,8 @@ are values of the graph that is being built.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -153,6 +155,18 @@ def bind_arguments(node: fx.Node) -> dict[str, Any]:
         else:
             arguments[parameter.name] = node.kwargs.get(parameter.name, parameter.default_value)
     return arguments
+
+
+def source_place(node: fx.Node) -> str:
+    """Return " at file:line" of the user's code that a traced node comes from, or ""."""
+    lines = re.findall(r'File "([^"]+)", line (\d+), in forward', str(node.meta.get("stack_trace") or ""))
+    return f" at {Path(lines[-1][0]).name}:{lines[-1][1]}" if lines else ""
+
+
+def owner_name(node: fx.Node) -> str:
+    """Return the layer path for an error: for what the model's own forward() does, the model's class."""
+    stack = node.meta.get("nn_module_stack") or {}
+    return layer_path(node) or (str(next(iter(stack.values()))[1]).rpartition(".")[2] if stack else "")
 
 
 def layer_path(node: fx.Node) -> str:

@@ -19,7 +19,7 @@ from opencgc.attrs import format_attrs
 from opencgc.builder import Value
 from opencgc.errors import OperatorError
 from tvm.contrib.epu.chipy import registry
-from tvm.contrib.epu.chipy.call import Call, Quantization, bind_arguments, layer_path
+from tvm.contrib.epu.chipy.call import Call, Quantization, bind_arguments, owner_name, source_place
 
 if TYPE_CHECKING:
     from torch.export import ExportedProgram
@@ -100,7 +100,7 @@ class Conversion:
             return node.target(
                 *self.resolve(node.args), **{k: self.resolve(v) for k, v in node.kwargs.items()}
             )
-        return registry.find(str(node.target), layer_path(node))(Call(self, node))
+        return registry.find(str(node.target), owner_name(node), source_place(node))(Call(self, node))
 
     def _outputs(self) -> list[Value]:
         output = next(node for node in self.program.graph.nodes if node.op == "output")

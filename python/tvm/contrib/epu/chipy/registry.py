@@ -61,15 +61,15 @@ def _nearest(name: str, count: int = 3) -> list[str]:
     return list(dict.fromkeys([*same, *words]))[:count]
 
 
-def find(name: str, layer: str) -> Converter:
-    """Return the converter of an operator; the "no converter" error if there is none."""
+def find(name: str, layer: str, place: str = "") -> Converter:
+    """Return the converter of an operator; an error with layer and place if there is none."""
     found = _load().get(name)
     if found is None:
         raise OperatorError(
             "no converter",
             layer=layer,
             op=name,
-            found=name,
+            found=f"{name}{place}",
             wanted=f"a supported operator (nearest: {', '.join(_nearest(name))})",
             cure="replace the operator in the model, or add a converter with its full name to chipy/aten/",
         )
