@@ -16,7 +16,7 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_flat *f)
 {
     const epu_step *d = epu_of(s);
     epu_put_load_head(e, s, "", "tile");
-    epu_put_block(e, "part", f->block, 1, f->block, f->block);
+    epu_put_block(e, "part", (epu_block){f->block, 1, f->block, f->block});
     epu_line(e, "const uint32_t first = tile * %lldu;", (long long)hw_pes(&e->p->hw));
     epu_put_lanes(e, "lanes", f->lanes, "first", hw_pes(&e->p->hw));
     epu_put_wait_two_back(e, "ALD", "DONE", "done", "tile");
@@ -24,9 +24,9 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_flat *f)
         epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, %du); /* one operand is a constant */",
                  d->first_piece + 1);
     epu_line(e, "ccl_ald(&part, %s + first * %du, CCL_PAIR(%s, lanes));", operand(e, s, 0),
-             f->block, epu_buffer(e, s, "tile", f->lrm_a, f->block, 2));
+             f->block, epu_buffer(e, s, "tile", (epu_pair){f->lrm_a, f->block, 2}));
     epu_line(e, "ccl_ald(&part, %s + first * %du, CCL_PAIR(%s, lanes));", operand(e, s, 1),
-             f->block, epu_buffer(e, s, "tile", f->lrm_b, f->block, 2));
+             f->block, epu_buffer(e, s, "tile", (epu_pair){f->lrm_b, f->block, 2}));
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     if (d->n_pieces) {
         epu_line(e, "if (tile == %du)", f->tiles - 1);
@@ -64,14 +64,14 @@ cgc_status epu_put_add(epu_emit *e, const plan_step *s)
     put_load(e, s, f);
     epu_put_head(e, s);
     put_scales(e, s->node, f->factor);
-    epu_put_block(e, "part", f->block, 1, f->block, f->block);
+    epu_put_block(e, "part", (epu_block){f->block, 1, f->block, f->block});
     epu_put_start(e, s, false);
     epu_line(e, "%s_load(s, 0);", s->function);
     epu_put_first_loaded(e, s);
     epu_put_settle(e, s, "");
     epu_begin(e, "for (uint32_t tile = 0; tile < %du; tile++)", f->tiles);
     epu_line(e, "const uint32_t first = tile * %lldu, at = %s;", (long long)hw_pes(&e->p->hw),
-             epu_buffer(e, s, "tile", 0, f->block, 2));
+             epu_buffer(e, s, "tile", (epu_pair){0, f->block, 2}));
     epu_put_lanes(e, "lanes", f->lanes, "first", hw_pes(&e->p->hw));
     epu_line(e, "weights_ahead(s, %du + tile * %du);", d->first_tick + 1, d->ticks);
     epu_line(e, "if (tile + 1u < %du)", f->tiles);

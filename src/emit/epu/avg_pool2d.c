@@ -114,7 +114,7 @@ static cgc_status put_global(epu_emit *e, const plan_step *s, const epu_pool *f)
                     arena_printf(e->a, "2 x %d pixels at 0, results at %d", f->part, f->lrm_out));
     put_global_load(e, s, f, &w.in);
     epu_put_head(e, s);
-    epu_put_block(e, "out", 1, 1, 1, 1);
+    epu_put_block(e, "out", (epu_block){1, 1, 1, 1});
     epu_line(e, "const uint32_t constant = pieces[%d].ocm, ones = constant + 8u;", d->first_piece);
     epu_line(e, "uint32_t result = 0;");
     epu_put_start(e, s, false);
@@ -170,8 +170,9 @@ cgc_status epu_put_avg_pool2d(epu_emit *e, const plan_step *s)
             f->win_bytes, f->lrm_in, f->lrm_const, f->out_bytes, f->lrm_out));
     epu_put_pool_load(e, s, f);
     epu_put_head(e, s);
-    epu_put_window(e, s, v, f->run, f->slice, (int32_t)ir_int(s->node, "x_zero_point"));
-    epu_put_block(e, "out", f->run * v->out_pixel, f->run, f->slice, v->out_pixel);
+    epu_put_window(e, s, v,
+                   (epu_lane_window){f->run, f->slice, (int32_t)ir_int(s->node, "x_zero_point")});
+    epu_put_block(e, "out", (epu_block){f->run * v->out_pixel, f->run, f->slice, v->out_pixel});
     epu_put_start(e, s, false);
     epu_put_pool_first(e, s);
     epu_put_pool_unit_begin(e, s, f);

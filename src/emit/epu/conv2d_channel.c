@@ -75,7 +75,7 @@ static void put_load_rows(epu_emit *e, const plan_step *s, const epu_conv *c, co
             "const ccl_block row = {.lane_stride = (int32_t)rows[k].bytes, .rows = 1, .row_bytes = "
             "(int32_t)rows[k].bytes};");
     else
-        epu_put_block(e, "row", c->row_bytes, 1, c->row_bytes, c->row_bytes);
+        epu_put_block(e, "row", (epu_block){c->row_bytes, 1, c->row_bytes, c->row_bytes});
     epu_line(e, "ccl_ald(&row, w + %s, CCL_PAIR(%s, lanes));",
              c->n_parts > 1 ? "rows[k].at" : arena_printf(e->a, "%du", c->block * EPU_CONST_BYTES),
              to);
@@ -130,7 +130,7 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_put_part_weights(e, c);
     else if (c->n_parts > 1)
         put_column_table(e, c);
-    epu_put_block(e, "constant", EPU_CONST_BYTES, 1, EPU_CONST_BYTES, EPU_CONST_BYTES);
+    epu_put_block(e, "constant", (epu_block){EPU_CONST_BYTES, 1, EPU_CONST_BYTES, EPU_CONST_BYTES});
     if (c->n_parts > 1)
         epu_line(e, "const uint32_t k = unit %% %du;", c->n_parts);
     if (c->sets > 1)
@@ -142,7 +142,7 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
                  c->n_parts > 1 ? "rows[k].bytes" : arena_printf(e->a, "%du", c->row_bytes));
         epu_line(e, "    return;");
     }
-    const char *to = epu_buffer(e, s, "unit", c->lrm_in, c->part_bytes, c->buffers);
+    const char *to = epu_buffer(e, s, "unit", (epu_pair){c->lrm_in, c->part_bytes, c->buffers});
     const char *first = c->sets_per_piece ? "" : "column == 0";
     if (c->buffers == 2)
         epu_line(e, "if (unit > 1u%s%s)", first[0] ? " && " : "", first);
@@ -161,7 +161,7 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
 /* Multiply `no` pixels from p on; sums of the tile that begins at `first` wait in LRM between the parts. */
 static void put_multiply(epu_emit *e, const plan_step *s, const epu_conv *c, const char *no)
 {
-    const char *from = epu_buffer(e, s, "unit", c->lrm_in, c->part_bytes, c->buffers);
+    const char *from = epu_buffer(e, s, "unit", (epu_pair){c->lrm_in, c->part_bytes, c->buffers});
     if (c->n_parts == 1) {
         epu_line(e, "ccl_mac_window_first(&in, p, CCL_PAIR(%s, %s));", from, no);
         epu_put_settle(e, s, "result == 0");
@@ -328,7 +328,8 @@ cgc_status epu_put_conv2d_channel(epu_emit *e, const plan_step *s)
     put_load(e, s, c);
     epu_put_head(e, s);
     epu_put_part_table(e, c);
-    epu_put_window(e, s, &c->v, 1, c->v.cin, (int32_t)ir_int(s->node, "x_zero_point"));
+    epu_put_window(e, s, &c->v,
+                   (epu_lane_window){1, c->v.cin, (int32_t)ir_int(s->node, "x_zero_point")});
     epu_line(e, "uint32_t unit = 0, result = 0;");
     epu_put_start(e, s, true);
     put_whole_load(e, s, c, "0");

@@ -21,8 +21,8 @@ static void put_tail_load(epu_emit *e, const plan_step *s, const epu_conv *c)
              "/* The last %d pixels take one output channel per PE: its weights, bias and "
              "multiplier. */",
              c->tail);
-    epu_put_block(e, "constant", EPU_CONST_BYTES, 1, EPU_CONST_BYTES, EPU_CONST_BYTES);
-    epu_put_block(e, "row", c->row_bytes, 1, c->row_bytes, c->row_bytes);
+    epu_put_block(e, "constant", (epu_block){EPU_CONST_BYTES, 1, EPU_CONST_BYTES, EPU_CONST_BYTES});
+    epu_put_block(e, "row", (epu_block){c->row_bytes, 1, c->row_bytes, c->row_bytes});
     if (c->tiles > 1)
         epu_line(e, "ccl_wait(CCL_ALD, E_DONE, s->done + %du);", c->tiles - 1);
     epu_line(e, "ccl_wait(CCL_ALD, E_WEIGHTS, %du);", d->first_piece + 1);
@@ -62,7 +62,7 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
         epu_put_wait_two_back(e, "ALD", "DONE", "done", unit);
     else
         epu_line(e, "ccl_wait(CCL_ALD, E_DONE, s->done + %s);", unit);
-    const char *to = epu_buffer(e, s, unit, c->lrm_in, c->part_bytes, c->buffers);
+    const char *to = epu_buffer(e, s, unit, (epu_pair){c->lrm_in, c->part_bytes, c->buffers});
     if (c->packed) {
         epu_begin(e, "for (uint32_t row = 0; row < %du; row++) /* no gaps between rows */", v->kh);
         epu_line(e, "in->ky0 = (int32_t)row;");
@@ -154,7 +154,7 @@ static void put_unit(epu_emit *e, const plan_step *s, const epu_conv *c)
     if (c->n_parts > 1)
         epu_end(e);
     epu_line(e, "const uint32_t from = %s;",
-             epu_buffer(e, s, "unit", c->lrm_in, c->part_bytes, c->buffers));
+             epu_buffer(e, s, "unit", (epu_pair){c->lrm_in, c->part_bytes, c->buffers}));
     put_channels(e, s, c);
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
     epu_line(e, "unit++;");
@@ -254,7 +254,7 @@ cgc_status epu_put_conv2d_pixel(epu_emit *e, const plan_step *s)
     epu_put_comment(e, s, lrm_text(e, c));
     put_load(e, s, c);
     epu_put_head(e, s);
-    epu_put_window(e, s, v, 1, v->cin, (int32_t)ir_int(s->node, "x_zero_point"));
+    epu_put_window(e, s, v, (epu_lane_window){1, v->cin, (int32_t)ir_int(s->node, "x_zero_point")});
     if (c->packed)
         epu_line(e, "in.kh = 1; /* a row at a time */");
     epu_put_part_weights(e, c);

@@ -43,12 +43,16 @@ uint32_t epu_address_of(const epu_emit *e, const plan_buffer *b);
 /* const uint32_t lanes = ...: how many of `total` are left from `first` on, at most `most`. */
 void epu_put_lanes(epu_emit *e, const char *name, int64_t total, const char *first, int64_t most);
 /* static const ccl_block name = {...}; */
-void epu_put_block(epu_emit *e, const char *name, int64_t lane_stride, int64_t rows,
-                   int64_t row_bytes, int64_t row_stride);
-/* ccl_window in = {...}: the view's window, with run output pixels side by side as one (1 = plain)
+typedef struct epu_block {
+    int64_t lane_stride, rows, row_bytes, row_stride;
+} epu_block;
+void epu_put_block(epu_emit *e, const char *name, epu_block b);
+/* ccl_window in = {...}: the view's window, with `run` output pixels side by side as one (1 = plain)
  * and c bytes of each input pixel. */
-void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, int32_t run, int32_t c,
-                    int32_t fill);
+typedef struct epu_lane_window {
+    int32_t run, c, fill;
+} epu_lane_window;
+void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, epu_lane_window w);
 /* "CCL_CLAMP(zp, lo, hi)" of a node with y_zero_point, clamp_min, clamp_max. */
 const char *epu_clamp(epu_emit *e, const ir_node *n);
 
@@ -64,8 +68,10 @@ void epu_put_first_loaded(epu_emit *e, const plan_step *s);
 /* Before the first result is written to local memory: the same for the array. condition: C text, "" = always. */
 void epu_put_settle(epu_emit *e, const plan_step *s, const char *condition);
 /* LRM offset of the unit's buffer out of a pair (or of the only one). */
-const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, int32_t at, int32_t bytes,
-                       int32_t buffers);
+typedef struct epu_pair {
+    int32_t at, bytes, buffers;
+} epu_pair;
+const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, epu_pair b);
 /* How many posts of each event the layer made, as C text; NULL = none. */
 typedef struct epu_posts {
     const char *loaded, *done, *ready, *stored;

@@ -22,7 +22,7 @@ void epu_put_pool_load(epu_emit *e, const plan_step *s, const epu_pool *f)
     if (d->n_pieces)
         epu_put_pool_constants(e, s, f);
     epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s, lanes));",
-             epu_buffer(e, s, "unit", f->lrm_in, f->win_bytes, 2));
+             epu_buffer(e, s, "unit", (epu_pair){f->lrm_in, f->win_bytes, 2}));
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     e->depth = 0;
     epu_line(e, "}\n");
@@ -62,7 +62,8 @@ void epu_put_pool_unit_begin(epu_emit *e, const plan_step *s, const epu_pool *f)
     const epu_step *d = epu_of(s);
     epu_begin(e, "for (uint32_t unit = 0; unit < %du; unit++)", d->units);
     epu_line(e, "const uint32_t from = %s, to = %du + unit %% 2u * %du;",
-             epu_buffer(e, s, "unit", f->lrm_in, f->win_bytes, 2), f->lrm_out, f->out_bytes);
+             epu_buffer(e, s, "unit", (epu_pair){f->lrm_in, f->win_bytes, 2}), f->lrm_out,
+             f->out_bytes);
     epu_put_pool_unit(e, f);
     epu_put_lanes(e, "lanes", f->blocks, "first", hw_pes(&e->p->hw));
     epu_line(e, "weights_ahead(s, %du + unit * %du);", d->first_tick + 1, d->ticks);
@@ -96,8 +97,8 @@ cgc_status epu_put_max_pool2d(epu_emit *e, const plan_step *s)
                                  f->win_bytes, f->lrm_in, f->out_bytes, f->lrm_out));
     epu_put_pool_load(e, s, f);
     epu_put_head(e, s);
-    epu_put_window(e, s, v, f->run, f->slice, -128);
-    epu_put_block(e, "out", f->run * v->out_pixel, f->run, f->slice, v->out_pixel);
+    epu_put_window(e, s, v, (epu_lane_window){f->run, f->slice, -128});
+    epu_put_block(e, "out", (epu_block){f->run * v->out_pixel, f->run, f->slice, v->out_pixel});
     epu_put_pool_taps(e, f, arena_printf(e->a, "%d", f->slice));
     epu_put_start(e, s, false);
     epu_put_pool_first(e, s);

@@ -9,8 +9,8 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_flat *f)
 {
     const epu_step *d = epu_of(s);
     epu_put_load_head(e, s, "", "tile");
-    epu_put_block(e, "part", f->block, 1, f->block, f->block);
-    epu_put_block(e, "table", 0, 1, 256, 256);
+    epu_put_block(e, "part", (epu_block){f->block, 1, f->block, f->block});
+    epu_put_block(e, "table", (epu_block){0, 1, 256, 256});
     epu_line(e, "const uint32_t first = tile * %lldu;", (long long)hw_pes(&e->p->hw));
     epu_put_lanes(e, "lanes", f->lanes, "first", hw_pes(&e->p->hw));
     epu_begin(e, "if (tile == 0)");
@@ -22,7 +22,7 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_flat *f)
     epu_put_wait_two_back(e, "ALD", "DONE", "done", "tile");
     epu_line(e, "ccl_ald(&part, %s + first * %du, CCL_PAIR(%s, lanes));",
              epu_address(e, epu_input(s, 0)), f->block,
-             epu_buffer(e, s, "tile", f->lrm_a, f->block, 2));
+             epu_buffer(e, s, "tile", (epu_pair){f->lrm_a, f->block, 2}));
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     e->depth = 0;
     epu_line(e, "}\n");
@@ -39,14 +39,14 @@ cgc_status epu_put_table(epu_emit *e, const plan_step *s)
                      f->lrm_table, f->lrm_a, f->lrm_out, f->block));
     put_load(e, s, f);
     epu_put_head(e, s);
-    epu_put_block(e, "part", f->block, 1, f->block, f->block);
+    epu_put_block(e, "part", (epu_block){f->block, 1, f->block, f->block});
     epu_put_start(e, s, false);
     epu_line(e, "%s_load(s, 0);", s->function);
     epu_put_first_loaded(e, s);
     epu_put_settle(e, s, "");
     epu_begin(e, "for (uint32_t tile = 0; tile < %du; tile++)", f->tiles);
     epu_line(e, "const uint32_t first = tile * %lldu, at = %s;", (long long)hw_pes(&e->p->hw),
-             epu_buffer(e, s, "tile", 0, f->block, 2));
+             epu_buffer(e, s, "tile", (epu_pair){0, f->block, 2}));
     epu_put_lanes(e, "lanes", f->lanes, "first", hw_pes(&e->p->hw));
     epu_line(e, "weights_ahead(s, %du + tile * %du);", d->first_tick + 1, d->ticks);
     epu_line(e, "if (tile + 1u < %du)", f->tiles);

@@ -104,30 +104,28 @@ void epu_put_lanes(epu_emit *e, const char *name, int64_t total, const char *fir
                  (long long)most);
 }
 
-void epu_put_block(epu_emit *e, const char *name, int64_t lane_stride, int64_t rows,
-                   int64_t row_bytes, int64_t row_stride)
+void epu_put_block(epu_emit *e, const char *name, epu_block b)
 {
     epu_line(e,
              "static const ccl_block %s = {.lane_stride = %lld, .rows = %lld, .row_bytes = %lld, "
              ".row_stride = %lld};",
-             name, (long long)lane_stride, (long long)rows, (long long)row_bytes,
-             (long long)row_stride);
+             name, (long long)b.lane_stride, (long long)b.rows, (long long)b.row_bytes,
+             (long long)b.row_stride);
 }
 
-void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, int32_t run, int32_t c,
-                    int32_t fill)
+void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, epu_lane_window w)
 {
     epu_line(e, "ccl_window in = {.base = %s, .h = %d, .w = %d,", epu_address(e, epu_input(s, 0)),
              v->h, v->w);
     epu_line(
         e,
         "                 .pixel_bytes = %lld, .row_bytes = %lld, .stride_y = %d, .stride_x = %d,",
-        (long long)v->in_pixel, (long long)v->in_row, v->stride_h, v->stride_w * run);
+        (long long)v->in_pixel, (long long)v->in_row, v->stride_h, v->stride_w * w.run);
     epu_line(
         e,
         "                 .pad_y = %d, .pad_x = %d, .dil_y = %d, .dil_x = %d, .kh = %d, .kw = %d,",
-        v->pad_top, v->pad_left, v->dil_h, v->dil_w, v->kh, v->kw + (run - 1) * v->stride_w);
-    epu_line(e, "                 .c = %d, .fill = %d, .ow = %d};", c, fill, v->ow / run);
+        v->pad_top, v->pad_left, v->dil_h, v->dil_w, v->kh, v->kw + (w.run - 1) * v->stride_w);
+    epu_line(e, "                 .c = %d, .fill = %d, .ow = %d};", w.c, w.fill, v->ow / w.run);
 }
 
 const char *epu_clamp(epu_emit *e, const ir_node *n)
@@ -294,15 +292,14 @@ void epu_put_settle(epu_emit *e, const plan_step *s, const char *condition)
              condition[0] ? "    " : "", e->step);
 }
 
-const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, int32_t at, int32_t bytes,
-                       int32_t buffers)
+const char *epu_buffer(epu_emit *e, const plan_step *s, const char *unit, epu_pair b)
 {
-    if (buffers == 1)
-        return arena_printf(e->a, "%du", at);
+    if (b.buffers == 1)
+        return arena_printf(e->a, "%du", b.at);
     const char *which = epu_of(s)->first_buffer ? arena_printf(e->a, "(%s + 1u) %% 2u", unit)
                                                 : arena_printf(e->a, "%s %% 2u", unit);
-    return at ? arena_printf(e->a, "%du + %s * %du", at, which, bytes)
-              : arena_printf(e->a, "%s * %du", which, bytes);
+    return b.at ? arena_printf(e->a, "%du + %s * %du", b.at, which, b.bytes)
+                : arena_printf(e->a, "%s * %du", which, b.bytes);
 }
 
 static void put_posts(epu_emit *e, const char *name, const char *count)
