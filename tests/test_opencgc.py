@@ -63,6 +63,12 @@ def test_attribute_text_of_every_kind():
 def test_a_number_that_is_not_finite_has_no_attribute_text():
     with pytest.raises(errors.AttributeValueError, match="not finite"):
         format_attrs({"y_scale": float("nan")})
+    with pytest.raises(errors.AttributeValueError, match="not finite"):
+        format_attrs({"y_scale": 1e300})
+
+
+def test_a_bound_may_be_infinite():
+    assert format_attrs({"a_min": -np.inf, "a_max": np.float32(np.inf)}) == "a_min=-inf, a_max=inf"
 
 
 # ---- single operators ----

@@ -32,9 +32,9 @@ def format_value(value: Any) -> str:
         return str(int(value))
     if isinstance(value, float | np.floating):
         number = np.float32(value)
-        if not np.isfinite(number):
+        if np.isnan(number) or np.isinf(number) != np.isinf(value):
             raise AttributeValueError("a number is not finite in float32", found=value)
-        return f"{number!s}f"
+        return f"{number!s}" if np.isinf(number) else f"{number!s}f"  # infinite: a bound that is not there
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, list | tuple):

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from opencgc.errors import ArgumentError, QuantizationError
 from quadric_pyquant.flow import Dataflow, Recorder
-from quadric_pyquant.modules import QAvgPool2d, QuantModule
+from quadric_pyquant.modules import FloatModule, QAvgPool2d, QuantModule
 from quadric_pyquant.modules.base import Role
 from quadric_pyquant.notes import warn
 from quadric_pyquant.tags import named_layers, require_eval
@@ -71,9 +71,9 @@ def run_calibration(
 
 
 def quantized_layers(model: nn.Module) -> dict[str, QuantModule]:
-    """Return the quantized layers by name; an error if there are none."""
+    """Return the quantized layers by name; an error if quantize_model has not changed the model."""
     layers = {name: module for name, module in named_layers(model) if isinstance(module, QuantModule)}
-    if not layers:
+    if not layers and not any(isinstance(module, FloatModule) for module in model.modules()):
         raise QuantizationError(
             "the model has no quantized layers",
             op=type(model).__name__,

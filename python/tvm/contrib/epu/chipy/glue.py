@@ -21,6 +21,8 @@ AFTER_AVERAGE = frozenset(
     {
         "aten.relu.default",
         "aten.hardtanh.default",
+        "aten.relu6.default",
+        "aten.clamp.default",
         "aten.view.default",
         "aten._unsafe_view.default",
         "aten.clone.default",
