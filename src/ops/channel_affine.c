@@ -37,4 +37,5 @@ const op_info op_channel_affine = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_f32 = "channel_affine_f32",
 };

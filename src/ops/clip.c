@@ -42,4 +42,6 @@ const op_info op_clip = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_f32 = "clip_f32",
+    .elementwise = true,
 };

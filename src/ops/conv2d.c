@@ -41,5 +41,6 @@ const op_info op_conv2d = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_f32 = "conv2d_f32",
     .macs = op_conv2d_macs,
 };

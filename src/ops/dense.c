@@ -35,5 +35,6 @@ const op_info op_dense = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_f32 = "dense_f32",
     .macs = op_dense_macs,
 };

@@ -39,4 +39,5 @@ const op_info op_dequantize = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_s8 = "dequantize_s8",
 };

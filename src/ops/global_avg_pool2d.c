@@ -28,4 +28,5 @@ const op_info op_global_avg_pool2d = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_f32 = "avg_pool2d_f32",
 };

@@ -51,4 +51,6 @@ const op_info op_max_pool2d = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_s8 = "max_pool2d_s8",
+    .kernel_f32 = "max_pool2d_f32",
 };

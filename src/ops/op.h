@@ -63,6 +63,12 @@ typedef struct op_info {
     cgc_status (*eval)(cgc_ctx *ctx, const ir_node *n, const ir_tensor *inputs, ir_tensor *outputs);
     /* Multiply-accumulates of the node; NULL = 0. */
     int64_t (*macs)(const ir_node *n);
+    /* What programs call (kernels.def), by the element type of operand 0; NULL = no such kernel. */
+    const char *kernel_s8, *kernel_f32;
+    /* A function of each element of operand 0 alone, called as ccl_<kernel_f32>(x, y, count,
+     * attributes...) with every attribute a float, in the order of the table. Passes may make it a
+     * table of int8 values; programs need no line of their own for it. */
+    bool elementwise;
 } op_info;
 
 typedef enum op_id {

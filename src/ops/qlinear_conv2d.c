@@ -69,5 +69,6 @@ const op_info op_qlinear_conv2d = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_s8 = "conv2d_s8",
     .macs = op_conv2d_macs,
 };

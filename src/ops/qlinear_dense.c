@@ -59,5 +59,6 @@ const op_info op_qlinear_dense = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_s8 = "dense_s8",
     .macs = op_dense_macs,
 };

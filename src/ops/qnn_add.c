@@ -58,4 +58,5 @@ const op_info op_qnn_add = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_s8 = "add_s8",
 };

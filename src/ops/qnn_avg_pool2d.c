@@ -63,4 +63,5 @@ const op_info op_qnn_avg_pool2d = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_s8 = "avg_pool2d_s8",
 };

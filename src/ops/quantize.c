@@ -42,4 +42,5 @@ const op_info op_quantize = {
     .n_results = 1,
     .infer = infer,
     .eval = eval,
+    .kernel_f32 = "quantize_s8",
 };

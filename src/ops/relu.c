@@ -23,6 +23,6 @@ static cgc_status eval(cgc_ctx *ctx, const ir_node *n, const ir_tensor *in, ir_t
 }
 
 const op_info op_relu = {
-    OP_IDENTITY(relu), .inputs = inputs, .n_inputs = OP_LENGTH(inputs),
-    .n_results = 1,    .infer = infer,   .eval = eval,
+    OP_IDENTITY(relu), .inputs = inputs, .n_inputs = OP_LENGTH(inputs), .n_results = 1,
+    .infer = infer,    .eval = eval,     .kernel_f32 = "relu_f32",      .elementwise = true,
 };

@@ -63,7 +63,7 @@ static int32_t scalar_operand(const ir_node *n)
 
 static bool is_elementwise(const ir_node *n)
 {
-    return is_clamp(n) || scalar_operand(n) >= 0;
+    return n->op->elementwise || scalar_operand(n) >= 0;
 }
 
 static bool is_move(const ir_node *n)

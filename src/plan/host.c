@@ -13,33 +13,11 @@ enum { ARENA_ALIGN = 64 };
 
 static const char *kernel_name(const plan_step *s)
 {
-    static const struct {
-        op_id op;
-        const char *s8, *f32;
-    } names[] = {{OP_qlinear_conv2d, "conv2d_s8", ""},
-                 {OP_qlinear_dense, "dense_s8", ""},
-                 {OP_qnn_add, "add_s8", ""},
-                 {OP_qnn_avg_pool2d, "avg_pool2d_s8", ""},
-                 {OP_max_pool2d, "max_pool2d_s8", "max_pool2d_f32"},
-                 {OP_avg_pool2d, "", "avg_pool2d_f32"},
-                 {OP_global_avg_pool2d, "", "avg_pool2d_f32"},
-                 {OP_adaptive_avg_pool2d, "", "avg_pool2d_f32"},
-                 {OP_table, "table_s8", ""},
-                 {OP_quantize, "quantize_s8", "quantize_s8"},
-                 {OP_dequantize, "dequantize_s8", ""},
-                 {OP_conv2d, "", "conv2d_f32"},
-                 {OP_dense, "", "dense_f32"},
-                 {OP_relu, "", "relu_f32"},
-                 {OP_clip, "", "clip_f32"},
-                 {OP_add, "", "add_f32"},
-                 {OP_channel_affine, "", "channel_affine_f32"}};
     if (!s->node)
         return "relayout";
-    const bool s8 = s->node->inputs[0]->type.dtype == IR_int8;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (op_is(s->node, names[i].op))
-            return s8 ? names[i].s8 : names[i].f32;
-    return "";
+    const op_info *op = s->node->op;
+    const char *kernel = s->node->inputs[0]->type.dtype == IR_int8 ? op->kernel_s8 : op->kernel_f32;
+    return kernel ? kernel : "";
 }
 
 /* ---- which steps have a VNNI function ---- */

@@ -71,20 +71,16 @@ static void put_avg_pool(host_emit *e, const plan_step *s, const plan_window *w)
     str_put(e->c, "    ccl_avg_pool2d_f32(&p, x, y);\n");
 }
 
-static void put_relu(host_emit *e, const plan_step *s, const plan_window *w)
+/* Any operator whose op_info says so: its attributes are the kernel's last arguments. */
+static void put_elementwise(host_emit *e, const plan_step *s, const plan_window *w)
 {
+    const op_info *op = s->node->op;
     (void)w;
     put_edges(e, s);
-    str_printf(e->c, "    ccl_relu_f32(x, y, %lld);\n", count_of(s));
-}
-
-static void put_clip(host_emit *e, const plan_step *s, const plan_window *w)
-{
-    (void)w;
-    put_edges(e, s);
-    str_printf(e->c, "    ccl_clip_f32(x, y, %lld, %s, %s);\n", count_of(s),
-               emit_f32(e->a, ir_float(s->node, "a_min")),
-               emit_f32(e->a, ir_float(s->node, "a_max")));
+    str_printf(e->c, "    ccl_%s(x, y, %lld", op->kernel_f32, count_of(s));
+    for (int32_t i = 0; i < op->n_attrs; i++)
+        str_printf(e->c, ", %s", emit_f32(e->a, ir_float(s->node, op->attrs[i].name)));
+    str_put(e->c, ");\n");
 }
 
 static void put_affine(host_emit *e, const plan_step *s, const plan_window *w)
@@ -141,22 +137,23 @@ cgc_status host_put_portable_float(host_emit *e, const plan_step *s)
                     {OP_avg_pool2d, put_avg_pool},
                     {OP_global_avg_pool2d, put_avg_pool},
                     {OP_adaptive_avg_pool2d, put_avg_pool},
-                    {OP_relu, put_relu},
-                    {OP_clip, put_clip},
                     {OP_channel_affine, put_affine},
                     {OP_add, put_add}};
+    void (*put)(host_emit *e, const plan_step *s, const plan_window *w) =
+        s->node->op->elementwise ? put_elementwise : NULL;
+    for (size_t i = 0; i < sizeof printers / sizeof *printers && !put; i++)
+        if (op_is(s->node, printers[i].op))
+            put = printers[i].put;
+    if (!put)
+        return diag(e->p->ctx, CGC_E_OP, ir_where(s->node, NULL),
+                    "the operator has no host lowering");
     plan_window w = {.kh = 1};
     if (!plan_window_of(s, &w))
         w.kw = 1; /* element-wise */
-    for (size_t i = 0; i < sizeof printers / sizeof *printers; i++) {
-        if (!op_is(s->node, printers[i].op))
-            continue;
-        TRY(check(e, s));
-        host_put_layer_comment(e, s, "");
-        host_put_function_begin(e, s, "");
-        printers[i].put(e, s, &w);
-        str_put(e->c, "}\n");
-        return CGC_OK;
-    }
-    return diag(e->p->ctx, CGC_E_OP, ir_where(s->node, NULL), "the operator has no host lowering");
+    TRY(check(e, s));
+    host_put_layer_comment(e, s, "");
+    host_put_function_begin(e, s, "");
+    put(e, s, &w);
+    str_put(e->c, "}\n");
+    return CGC_OK;
 }
