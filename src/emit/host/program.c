@@ -7,7 +7,10 @@
  */
 #include "emit/host/host.h"
 
+#include <string.h>
+
 static const char *const vnni = "avx512vnni";
+#define VNNI_FOLDER "x86_avx512vnni"
 
 static void put_interface(host_emit *e)
 {
@@ -256,10 +259,16 @@ static void put_vnni_file(host_emit *e)
         m, m);
     str_printf(e->c,
                "#include \"%s_host.h\"\n\n#include \"border.h\"\n#include \"environment.h\"\n", m);
-    static const char *const headers[] = {"add_s8", "avg_pool2d_s8", "conv2d_s8", "max_pool2d_s8",
-                                          "quantize_s8"};
-    for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        str_printf(e->c, "#include \"x86_avx512vnni/%s.h\"\n", headers[i]);
+    static const struct {
+        const char *name, *arch;
+    } kernels[] = {
+#define KERNEL(name, arch, precondition) {#name, #arch},
+#include "kernels.def"
+#undef KERNEL
+    };
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (strcmp(kernels[i].arch, VNNI_FOLDER) == 0)
+            str_printf(e->c, "#include \"" VNNI_FOLDER "/%s.h\"\n", kernels[i].name);
     str_printf(e->c,
                "\n/* This file has its own compiler flags. */\nint %s_environment_%s(void)\n{\n"
                "    return ccl_environment_ok();\n}\n",
@@ -274,9 +283,6 @@ static void put_vnni_file(host_emit *e)
 static cgc_status put_kernels(host_emit *e)
 {
     static const char *const shared[] = {"ccl.h", "requant.h", "border.h", "environment.h"};
-    static const char *const fast[] = {"supported", "vector",        "sum_form",
-                                       "pool2d",    "add_s8",        "avg_pool2d_s8",
-                                       "conv2d_s8", "max_pool2d_s8", "quantize_s8"};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         TRY(emit_kernel(e->t, shared[i]));
     for (size_t i = 0; i < e->p->n_steps; i++) {
@@ -288,8 +294,9 @@ static cgc_status put_kernels(host_emit *e)
     TRY(emit_kernel(e->t, "ref/nhwc_to_nchw.c"));
     if (!host_plan_of(e->p)->has_vnni)
         return CGC_OK;
-    for (size_t i = 0; i < sizeof fast / sizeof *fast; i++)
-        TRY(emit_kernel(e->t, arena_printf(e->a, "x86_avx512vnni/%s.h", fast[i])));
+    for (const emit_embedded *f = emit_embedded_files; f->name; f++)
+        if (strncmp(f->name, VNNI_FOLDER "/", sizeof VNNI_FOLDER) == 0)
+            TRY(emit_kernel(e->t, f->name));
     return CGC_OK;
 }
 
