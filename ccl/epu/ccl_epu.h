@@ -76,31 +76,8 @@ typedef struct ccl_scale {
 /* Two 16-bit operands in one register. */
 #define CCL_PAIR(low, high) (((uint32_t)(low) & 0xffffu) | ((uint32_t)(high) << 16))
 
-/* ---- one function per instruction; see isa/isa.def for cost and exact meaning ----
- * void ccl_dmi(const ccl_dma *d);                                  DDR -> OCM
- * void ccl_dmo(const ccl_dma *d);                                  OCM -> DDR
- * void ccl_ald_window(const ccl_window *w, uint32_t first_pixel, uint32_t pair_lrm_lanes);
- * void ccl_ald(const ccl_block *b, uint32_t ocm, uint32_t pair_lrm_lanes);
- * void ccl_ast(const ccl_block *b, uint32_t ocm, uint32_t pair_lrm_lanes);
- * void ccl_mac_weights(uint32_t ocm, uint32_t pair_k_no, uint32_t lrm);        acc += ; pixels in LRM
- * void ccl_mac_weights_first(...)                                              acc  = 0 + ...
- * void ccl_mac_window(const ccl_window *w, uint32_t first_pixel, uint32_t pair_lrm_no);  weights in LRM
- * void ccl_mac_window_first(...)
- * void ccl_acc_load(uint32_t lrm, uint32_t no);  void ccl_acc_store(uint32_t lrm, uint32_t no);
- * void ccl_rqs(uint32_t ocm, uint32_t pair_lrm_no, uint32_t clamp);   constants broadcast from OCM
- * void ccl_rqs_lane(uint32_t lrm_const, uint32_t pair_lrm_no, uint32_t clamp);  constants per lane in LRM
- * void ccl_red_max(const ccl_taps *t, uint32_t src, uint32_t dst);
- * void ccl_red_sum(const ccl_taps *t, uint32_t src, uint32_t zp);     n <= num_acc sums of (q - zp) to accumulators
- * void ccl_add(const ccl_binary *b, uint32_t pair_a_b, uint32_t pair_dst_n);
- * void ccl_add_scaled(const ccl_binary *b, uint32_t pair_a_b, uint32_t pair_dst_n);  y_scale is a factor
- * void ccl_lut(uint32_t table_lrm, uint32_t src, uint32_t pair_dst_n);
- * void ccl_quant(const ccl_scale *s, uint32_t src, uint32_t pair_dst_n);
- * void ccl_dequant(const ccl_scale *s, uint32_t src, uint32_t pair_dst_n);
- * void ccl_post(uint32_t queue, uint32_t event);
- * void ccl_wait(uint32_t queue, uint32_t event, uint32_t count);
- * void ccl_swait(uint32_t event, uint32_t count);   void ccl_drain(void);
- * uint32_t ccl_cycles(void);   void ccl_mark(uint32_t layer);
- */
+/* One function per instruction, ccl_<name>: parameters, meaning and cost are its line in isa/isa.def (cgc isa prints
+ * them), bodies are iss/insns/<name>.h. */
 #include "ccl_insn.h" /* generated from isa.def */
 
 /* ccl_ptr: memory behind a machine address of OCM or DDR, for kernels of the scalar core. */
