@@ -31,7 +31,10 @@ def load(root: pathlib.Path) -> Any:
 def tree(tmp_path: pathlib.Path) -> pathlib.Path:
     """A copy of the files that the tool looks at."""
     for name in load(ROOT).tracked_files():
-        if pathlib.Path(name).suffix in {".c", ".h", ".def", ".toml"} or name == "docs/architecture.md":
+        if (
+            pathlib.Path(name).suffix in {".c", ".h", ".def", ".toml", ".ir"}
+            or name == "docs/architecture.md"
+        ):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
     for name in load(ROOT).tracked_files():
@@ -69,6 +72,8 @@ BAD = [
     ("iss/elf.c", "#include <assert.h>\n", "in a library"),
     ("src/ops/ops.def", 'OP(zap, "zap", "")\n', "'zap' has no src/ops/zap.c"),
     ("src/ops/ops.def", 'OP(aaa, "aaa", "")\n', "not sorted"),
+    ("src/passes/passes.def", 'PASS(zap, "")\n', "'zap' has no tests/passes/zap/*.ir"),
+    ("ccl/kernels.def", 'KERNEL(zap_s8, ref, "")\n', "'zap_s8' has no case in tests/unit/test_kernels.c"),
     ("src/run/trace.c", "/* TO" + "DO */\n", "a TODO without its reason"),
     ("src/run/trace.c", "void f(void)\n{\n" + "    ;\n" * 61 + "}\n", "function of 61 lines"),
     ("src/run/trace.c", "/* " + "x" * 120 + " */\n", "columns, limit 120"),

@@ -3,7 +3,8 @@
 
 - folders include only what the table in docs/architecture.md allows;
 - no abort, exit or assert in the libraries (the command may exit);
-- every line of a .def list has its files, and every file its line; lists are sorted where they say so;
+- every line of a .def list has its files and tests, and every file its line; lists are sorted where they
+  say so;
 - files, functions and lines stay below their limits (clang-format holds code at 100 columns, comments may
   use 120); each file has its licence line; a TODO says why.
 Run as python tools/check_tree.py: prints one line per finding, exit status 1 if there are any.
@@ -11,6 +12,7 @@ Run as python tools/check_tree.py: prints one line per finding, exit status 1 if
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import subprocess
 import sys
@@ -27,7 +29,7 @@ C_SUFFIXES = {".c", ".h"}
 BARE_FOLDERS = {"include": "", "ccl": "ccl", "ccl/epu": "ccl", "isa": "isa", "iss": "iss"}
 LIBRARIES = ("src/", "iss/", "ccl/")
 COMMANDS = ("src/cli/",)
-# list, pattern of a line, files of a line, glob of files that must have a line
+# list, pattern of a line, files of a line ("a|b": one of them), glob of files that must have a line
 LISTS = [
     (
         "src/ops/ops.def",
@@ -35,13 +37,22 @@ LISTS = [
         ["src/ops/{0}.c", "tests/ops/{0}.toml", "tests/reference/{0}.py"],
         "tests/ops/*.toml",
     ),
-    ("src/passes/passes.def", r"^PASS\((\w+)", ["src/passes/{0}.c"], None),
+    (
+        "src/passes/passes.def",
+        r"^PASS\((\w+)",
+        ["src/passes/{0}.c", "tests/passes/{0}/*.ir"],
+        "tests/passes/*",
+    ),
     ("src/plan/mappings.def", r"^MAPPING\((\w+)", ["src/emit/epu/{0}.c"], None),
     ("ccl/kernels.def", r"^KERNEL\((\w+),\s*(\w+)", ["ccl/{1}/{0}.c|ccl/{1}/{0}.h"], "ccl/ref/*.c"),
     ("isa/isa.def", r"^INSN\((\w+)", ["iss/insns/{0}.h"], None),
 ]
-# Instructions of the scalar core itself: no array body.
-NO_FILE = {"isa/isa.def": {"post", "wait", "swait", "drain", "cycles", "mark"}}
+
+
+# list, pattern of a line, a file that must name it, and how
+MENTIONS = [
+    ("ccl/kernels.def", r"^KERNEL\((\w+),\s*ref\b", "tests/unit/test_kernels.c", "ccl_{0}("),
+]
 
 
 def tracked_files() -> list[str]:
@@ -150,6 +161,13 @@ def check_order(path: str, text: str, entries: list[tuple[str, ...]]) -> Iterato
         yield f"{path}: a line stands twice"
 
 
+def check_mentions(path: str, pattern: str, place: str, wanted: str) -> Iterator[str]:
+    """Check that a file names every line of a list."""
+    for name in re.findall(pattern, read(path), re.MULTILINE):
+        if wanted.format(name) not in read(place):
+            yield f"{path}: '{name}' has no case in {place}"
+
+
 def check_lists(files: list[str]) -> Iterator[str]:
     """Check that every line has its files, every file its line."""
     known = set(files)
@@ -159,17 +177,17 @@ def check_lists(files: list[str]) -> Iterator[str]:
         if not entries:
             yield f"{path}: no lines"
         for entry in entries:
-            if entry[0] in NO_FILE.get(path, set()):
-                continue
             for template in templates:
                 wanted = template.format(*entry)
-                if not known.intersection(wanted.split("|")):
+                if not any(fnmatch.filter(known, choice) for choice in wanted.split("|")):
                     yield f"{path}: '{entry[0]}' has no {wanted}"
         yield from check_order(path, text, entries)
         names = [entry[0] for entry in entries]
         for file in sorted(ROOT.glob(glob)) if glob else []:
             if file.stem not in names:
                 yield f"{path}: no line for {file.relative_to(ROOT)}"
+    for path, pattern, place, wanted in MENTIONS:
+        yield from check_mentions(path, pattern, place, wanted)
 
 
 # ---- sizes and form ----
