@@ -161,9 +161,11 @@ static const char *map_step(plan *p, plan_step *s, int64_t room)
     static const struct {
         op_id op;
         plan_mapping_id mapping;
-    } others[] = {{OP_qnn_add, PLAN_MAP_add},           {OP_table, PLAN_MAP_table},
-                  {OP_max_pool2d, PLAN_MAP_max_pool2d}, {OP_qnn_avg_pool2d, PLAN_MAP_avg_pool2d},
-                  {OP_quantize, PLAN_MAP_quantize},     {OP_dequantize, PLAN_MAP_dequantize}};
+    } mappings[] = {
+#define MAPPING(name, op, unit, meaning) {OP_##op, PLAN_MAP_##name},
+#include "plan/mappings.def"
+#undef MAPPING
+    };
     const op_id id = op_id_of(s->node->op);
     if (id == OP_qlinear_conv2d || id == OP_qlinear_dense)
         return map_conv(p, s, room);
@@ -172,9 +174,9 @@ static const char *map_step(plan *p, plan_step *s, int64_t room)
         why = epu_plan_flat(p, s, epu_of(s));
     else if (id == OP_max_pool2d || id == OP_qnn_avg_pool2d)
         why = epu_plan_pool(p, s, room, epu_of(s));
-    for (size_t i = 0; i < sizeof others / sizeof *others && !why; i++)
-        if (others[i].op == id)
-            s->mapping = others[i].mapping;
+    for (size_t i = 0; i < sizeof mappings / sizeof *mappings && !why; i++)
+        if (mappings[i].op == id)
+            s->mapping = mappings[i].mapping;
     if (!why)
         s->text = epu_text_other(p, s);
     return why;
