@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
-from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 from torch.nn.utils import parametrize
 
 from opencgc.errors import QuantizationError, TensorTypeError
 from quadric_pyquant.modules import FLOAT, QUANTIZED, Add, FloatAffine, FloatModule, QuantModule
+from quadric_pyquant.nodes import GLUE_LAYERS
 from quadric_pyquant.notes import warn
 from quadric_pyquant.rewrite import Report, clone_sharing, restructure
 from quadric_pyquant.settings import Settings, new_config
@@ -27,20 +27,6 @@ from quadric_pyquant.tracing import is_torch_layer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# Exact in float32 on every engine: they need no layer of ours.
-_GLUE_LAYERS = (
-    nn.ReLU,
-    nn.ReLU6,
-    nn.Hardtanh,
-    nn.MaxPool2d,
-    nn.Flatten,
-    nn.Unflatten,
-    nn.Identity,
-    _DropoutNd,
-    nn.Sequential,
-    nn.ModuleList,
-    nn.ModuleDict,
-)
 _NAMED_AT_MOST = 12
 
 
@@ -173,7 +159,7 @@ def _stays_float(module: nn.Module) -> bool:
     if isinstance(module, _BatchNorm | Add | QuantModule | FloatModule) or _kind(module) is not None:
         return False
     if is_torch_layer(module):
-        return not isinstance(module, _GLUE_LAYERS)
+        return not isinstance(module, GLUE_LAYERS)
     return isinstance(module, nn.Conv2d | nn.Linear)
 
 

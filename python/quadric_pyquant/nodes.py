@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import fx, nn
 from torch.nn import functional
+from torch.nn.modules.dropout import _DropoutNd
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,21 @@ INPLACE_ADDS: set[Any] = {operator.iadd}
 IMAGE_DIMS = ([2, 3], [-2, -1], [-1, -2], [3, 2])
 POOL_ARGUMENTS = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override")
 
-# Exact in float32, or values moved about: the graph has them as glue between quantized layers.
+# Exact in float32, or values moved about: the graph has them as glue between quantized layers, and nobody is
+# warned that they have no quantized form. As layers, as methods, as functions.
+GLUE_LAYERS = (
+    nn.ReLU,
+    nn.ReLU6,
+    nn.Hardtanh,
+    nn.MaxPool2d,
+    nn.Flatten,
+    nn.Unflatten,
+    nn.Identity,
+    _DropoutNd,
+    nn.Sequential,
+    nn.ModuleList,
+    nn.ModuleDict,
+)
 _GLUE = {"relu", "relu_", "clamp", "flatten", "reshape", "permute", "transpose", "chunk", "split"} | {
     "squeeze",
     "unsqueeze",
