@@ -139,8 +139,8 @@ cgc_hw *cgc_hw_new(cgc_ctx *ctx); /* the defaults */
 void cgc_hw_free(cgc_hw *hw);
 cgc_status cgc_hw_set(cgc_hw *hw, const char *name, double value);
 cgc_status cgc_hw_get(const cgc_hw *hw, const char *name, double *out_value);
-cgc_status cgc_hw_preset(cgc_hw *hw, const char *preset);          /* isa/presets.def */
-cgc_status cgc_hw_load_json(cgc_hw *hw, const char *path);         /* {"array_size": 16, ...} */
+cgc_status cgc_hw_preset(cgc_hw *hw, const char *preset);  /* isa/presets.def */
+cgc_status cgc_hw_load_json(cgc_hw *hw, const char *path); /* {"array_size": 16, ...} */
 int32_t cgc_hw_param_count(void);
 const char *cgc_hw_param_name(int32_t i);
 const char *cgc_hw_param_meaning(int32_t i);

@@ -17,7 +17,8 @@ cgc_status cgc_compile(cgc_graph *graph, const cgc_hw *hw, const char *module_na
     const char *path;
     *out_program = NULL;
     if (!hw)
-        return diag(ctx, CGC_E_TARGET, (diag_info){.cure = "give a hardware description: cgc_hw_new"},
+        return diag(ctx, CGC_E_TARGET,
+                    (diag_info){.cure = "give a hardware description: cgc_hw_new"},
                     "there is no target to compile for");
     CGC_ENTER(ctx, CGC_E_NOMEM);
     cgc_status s = compile_graph(graph, hw, module_name, build_path, &path);

@@ -24,12 +24,13 @@ cgc_status compile_check_name(cgc_ctx *ctx, const char *name)
 {
     if (usable_name(name))
         return CGC_OK;
-    return diag(ctx, CGC_E_NAME,
-                (diag_info){.setting = "module_name",
-                            .found = name[0] ? name : "an empty name",
-                            .wanted = "letters, digits and '_', at most 64, not starting with a digit",
-                            .cure = "give a plain name and choose the folder with build_path"},
-                "module name is unusable");
+    return diag(
+        ctx, CGC_E_NAME,
+        (diag_info){.setting = "module_name",
+                    .found = name[0] ? name : "an empty name",
+                    .wanted = "letters, digits and '_', at most 64, not starting with a digit",
+                    .cure = "give a plain name and choose the folder with build_path"},
+        "module name is unusable");
 }
 
 static str *new_texts(arena *a, size_t n)
@@ -100,7 +101,8 @@ cgc_status compile_graph(ir_graph *g, const cgc_hw *hw, const char *module, cons
     TRY(hw_check(ctx, hw));
     TRY(ir_verify(g));
     const char *final_path = arena_printf(&ctx->arena, "%s/%s", build_path, module);
-    const char *folder = arena_printf(&ctx->arena, "%s/.%s.partial-%ld", build_path, module, (long)getpid());
+    const char *folder =
+        arena_printf(&ctx->arena, "%s/.%s.partial-%ld", build_path, module, (long)getpid());
     partial unfinished = {.ctx = ctx, .folder = folder};
     guard_push(ctx, &unfinished.guard, remove_partial, &unfinished);
     ir_graph *lowered = ir_clone(g);

@@ -70,8 +70,9 @@ static void put_layer(str *s, const plan_step *step, const str *host, const str 
     json_put_string(s, step->node ? step->node->op->name : "relayout");
     str_put(s, ", \"value\": ");
     put_value(s, step);
-    str_printf(s, ", \"dtype\": \"%s\", \"shape\": ", ir_dtype_name(step->output->value->type.dtype));
-    put_shape(s, &step->output->value->type);
+    const ir_type *type = &step->output->value->type;
+    str_printf(s, ", \"dtype\": \"%s\", \"shape\": ", ir_dtype_name(type->dtype));
+    put_shape(s, type);
     str_printf(s, ", \"macs\": %lld", (long long)step->macs);
     put_facts(s, "epu", epu);
     put_facts(s, "host", host);

@@ -19,9 +19,9 @@ static void put_head(str *s, const plan *epu, const plan *host)
 {
     const cgc_hw *hw = &epu->hw;
     str_printf(s, "Compile report of %s\n\n", epu->module);
-    str_printf(s,
-               "target: %d x %d PEs, %d MAC/cycle each, LRM %d bytes, OCM %d bytes, DDR %d bytes/cycle\n",
-               hw->array_size, hw->array_size, hw->macs_per_pe, hw->lrm_size, hw->ocm_size,
+    str_printf(s, "target: %d x %d PEs, %d MAC/cycle each, ", hw->array_size, hw->array_size,
+               hw->macs_per_pe);
+    str_printf(s, "LRM %d bytes, OCM %d bytes, DDR %d bytes/cycle\n", hw->lrm_size, hw->ocm_size,
                hw->ddr_bytes_per_cycle);
     if (hw->num_cores > 1)
         str_printf(s, "cores: %d described, 1 used (a program does not spread over cores yet)\n",
@@ -45,8 +45,8 @@ cgc_status emit_report(const plan *host, const plan *epu, emit_tree *t)
 {
     str *s = &emit_add(t, "report.txt")->text;
     put_head(s, epu, host);
-    str_printf(s, "%5s  %-34s %-28s %-15s %14s  %s\n", "layer", "name", "operator", "mapping", "MACs",
-               "tiles");
+    str_printf(s, "%5s  %-34s %-28s %-15s %14s  %s\n", "layer", "name", "operator", "mapping",
+               "MACs", "tiles");
     int64_t macs = 0;
     int32_t scalar = 0;
     for (size_t i = 0; i < epu->n_steps; i++) {

@@ -389,8 +389,15 @@ bool plan_window_of(const plan_step *s, plan_window *out)
     if (!n)
         return false;
     const plan_dims in = plan_dims_of(&n->inputs[0]->type), o = plan_dims_of(&n->results[0]->type);
-    plan_window w = {.in = in, .out = o, .kh = 1, .kw = 1, .stride_h = 1, .stride_w = 1,
-                     .dil_h = 1, .dil_w = 1, .groups = 1};
+    plan_window w = {.in = in,
+                     .out = o,
+                     .kh = 1,
+                     .kw = 1,
+                     .stride_h = 1,
+                     .stride_w = 1,
+                     .dil_h = 1,
+                     .dil_w = 1,
+                     .groups = 1};
     if (op_is(n, OP_qlinear_conv2d) || op_is(n, OP_conv2d)) {
         window_attrs(n, &w);
         set_kernel(ir_ints(n, "kernel_size"), &w);
@@ -441,7 +448,8 @@ static bool lives_with(const plan_buffer *a, const plan_buffer *b)
 }
 
 /* Lowest offset at which buf meets no placed buffer that lives at the same time. */
-static int64_t first_fit(plan_buffer *const *placed, size_t n, const plan_buffer *buf, int64_t align)
+static int64_t first_fit(plan_buffer *const *placed, size_t n, const plan_buffer *buf,
+                         int64_t align)
 {
     int64_t at = 0;
     for (bool moved = true; moved;) {

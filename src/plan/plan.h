@@ -43,14 +43,15 @@ typedef struct plan_buffer {
     plan_dims dims;
     plan_layout layout;
     plan_space space;
-    int32_t index;         /* INPUT, OUTPUT: which */
+    int32_t index; /* INPUT, OUTPUT: which */
     /* Zero-point border around each image in pixels [top, left, bottom, right], host only; zeros elsewhere. */
     int32_t border[4];
     int32_t border_value;
     int64_t pixel_bytes, row_bytes, image_bytes; /* strides, border included */
     int64_t bytes;
-    int32_t first, last;   /* steps that write it first and read it last */
-    int64_t offset;        /* from the start of its space; set by plan_memory (ARENA) or the emitter (others) */
+    int32_t first, last; /* steps that write it first and read it last */
+    /* From the start of its space; set by plan_memory (ARENA) or the emitter (others). */
+    int64_t offset;
     struct plan_buffer *alias_of; /* same memory (reshape that moves nothing), else NULL */
 } plan_buffer;
 
@@ -62,32 +63,32 @@ typedef struct plan_window {
 } plan_window;
 
 typedef struct plan_step {
-    int32_t layer;              /* id in marks, manifest and reports; from 1 */
-    const ir_node *node;        /* NULL for a relayout */
-    const char *name;           /* layer path; for nameless nodes op and value, unique in the program */
-    const char *function;       /* C identifier of its function, unique */
-    plan_buffer *inputs[IR_MAX_INPUTS];  /* activations; NULL where the operand is a constant */
+    int32_t layer;        /* id in marks, manifest and reports; from 1 */
+    const ir_node *node;  /* NULL for a relayout */
+    const char *name;     /* layer path; for nameless nodes op and value, unique in the program */
+    const char *function; /* C identifier of its function, unique */
+    plan_buffer *inputs[IR_MAX_INPUTS]; /* activations; NULL where the operand is a constant */
     plan_buffer *output;
     int64_t macs;
     plan_mapping_id mapping;
-    const char *reason;         /* why it runs on the scalar core, "" on the array */
-    const char *text;           /* one line about tiles and chunks for comments and the report */
-    void *detail;               /* the mapping's own struct (plan/epu_*.h, plan/host_*.h) */
+    const char *reason; /* why it runs on the scalar core, "" on the array */
+    const char *text;   /* one line about tiles and chunks for comments and the report */
+    void *detail;       /* the mapping's own struct (plan/epu_*.h, plan/host_*.h) */
 } plan_step;
 
 typedef struct plan {
     cgc_ctx *ctx;
-    arena *arena;               /* of the lowered graph */
+    arena *arena; /* of the lowered graph */
     ir_graph *graph;
     plan_target target;
-    cgc_hw hw;                  /* EPU only */
+    cgc_hw hw; /* EPU only */
     const char *module;
     plan_buffer **buffers;
     size_t n_buffers, cap_buffers;
     plan_step **steps;
     size_t n_steps, cap_steps;
-    int64_t arena_bytes;        /* peak of PLAN_ARENA after plan_memory */
-    void *detail;               /* the target's own whole-program data */
+    int64_t arena_bytes; /* peak of PLAN_ARENA after plan_memory */
+    void *detail;        /* the target's own whole-program data */
 } plan;
 
 /* Steps and buffers with layouts, aliases and lifetimes; no addresses, no mapping. graph has been through
