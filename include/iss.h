@@ -48,8 +48,7 @@ enum {
 };
 
 typedef struct iss_stats {
-    uint64_t
-        cycles; /* whole run, or of one layer: growth of the completion of all queues but DMI */
+    uint64_t cycles; /* whole run; of one layer: growth of the completion of ARR and scalar core */
     uint64_t instructions; /* scalar */
     uint64_t macs; /* useful slots are the program's affair: these are lanes*no*k*M as issued */
     uint64_t busy[6];

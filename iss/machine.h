@@ -137,7 +137,7 @@ void time_wait(iss_machine *m, uint32_t queue, uint32_t event, uint32_t count);
 void time_scalar_wait(iss_machine *m, uint64_t until);
 uint64_t time_event(const iss_machine *m, uint32_t event, uint32_t count);
 uint64_t time_completed(const iss_machine *m);
-uint64_t time_completed_but(const iss_machine *m, uint32_t queue);
+uint64_t time_computed(const iss_machine *m); /* scalar core and ARR only */
 
 /* stats.c */
 void stats_settle(iss_machine *m);                    /* totals up to now */

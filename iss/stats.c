@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * stats.c - figures of the run and of each layer. A layer's figures are what the totals grew by between its marks.
- * Its cycles are the growth of the completion of all queues but DMI: what DMI is asked for in a layer may serve a
- * later one, whose waits then show it. Time after the last operation of a queue counts as idle and goes to the last
- * layer, so layers add up to the run.
+ * Its cycles are the growth of the completion of ARR and the scalar core: a transfer or load asked for in a layer
+ * may serve a later one, whose array then waits for it. Time after the last operation of a queue counts as idle and
+ * goes to the last layer, so layers add up to the run.
  */
 #include "machine.h"
 
@@ -37,7 +37,7 @@ void stats_settle(iss_machine *m)
     t->busy[ISS_Q_SCALAR] = m->time.now - stalls;
     t->ops[ISS_Q_SCALAR] = m->instructions;
     t->instructions = m->instructions;
-    t->cycles = time_completed_but(m, CCL_DMI);
+    t->cycles = time_computed(m);
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)

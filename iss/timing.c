@@ -106,15 +106,15 @@ void time_scalar_wait(iss_machine *m, uint64_t until)
     m->time.now = stall_until(m, ISS_Q_SCALAR, ISS_STALL_WAIT, m->time.now + 1, until);
 }
 
-uint64_t time_completed_but(const iss_machine *m, uint32_t queue)
+uint64_t time_completed(const iss_machine *m)
 {
     uint64_t t = m->time.now;
-    for (uint32_t q = 0; q < CCL_QUEUES; q++)
-        t = q == queue ? t : later(t, m->time.queues[q].end);
+    for (int q = 0; q < CCL_QUEUES; q++)
+        t = later(t, m->time.queues[q].end);
     return t;
 }
 
-uint64_t time_completed(const iss_machine *m)
+uint64_t time_computed(const iss_machine *m)
 {
-    return time_completed_but(m, CCL_QUEUES);
+    return later(m->time.now, m->time.queues[CCL_ARR].end);
 }

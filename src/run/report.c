@@ -4,8 +4,8 @@
  * stalls come from the simulator; useful multiply-accumulates, mappings and reasons from the manifest; the rest
  * is arithmetic:
  *   mac_utilization = macs / (cycles * PEs * macs_per_pe)
- *   roofline_cycles = max(macs / (PEs * macs_per_pe), DDR bytes / ddr_bytes_per_cycle), rounded up; of a layer only the
- *                     bytes that it writes, as what it asks DDR for may serve a later one
+ *   roofline_cycles = max(macs / (PEs * macs_per_pe), DDR bytes / ddr_bytes_per_cycle), rounded up; of a layer
+ *                     without DDR, as what it asks DDR for may serve a later one and be written during it
  *   bound           = ddr for a layer that waited for data from DDR in more than a tenth of its cycles, else which of
  *                     compute, ddr (of a layer: writing), array-port, scalar was busy longest
  */
@@ -51,9 +51,9 @@ static void finish_row(const cgc_hw *hw, row *r)
 {
     uint64_t peak = (uint64_t)hw_pes(hw) * (uint64_t)hw->macs_per_pe;
     uint64_t compute = divide_up(r->macs, peak);
-    uint64_t moved = r->s->ddr_write_bytes + (r->id < 0 ? r->s->ddr_read_bytes : 0);
-    uint64_t ddr = divide_up(moved, (uint64_t)hw->ddr_bytes_per_cycle);
-    r->roofline = compute > ddr ? compute : ddr;
+    uint64_t ddr =
+        divide_up(r->s->ddr_read_bytes + r->s->ddr_write_bytes, (uint64_t)hw->ddr_bytes_per_cycle);
+    r->roofline = r->id < 0 && ddr > compute ? ddr : compute;
     r->utilization = r->s->cycles ? (double)r->macs / ((double)r->s->cycles * (double)peak) : 0;
     r->bound = find_bound(r->s, r->id < 0);
 }

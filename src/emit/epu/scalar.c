@@ -41,9 +41,9 @@ cgc_status epu_put_scalar(epu_emit *e, plan_step *s)
     TRY(put_kernel(e, s));
     str_put(e->c, "\n");
     epu_put_head(e, s);
-    epu_line(e, "ccl_mark(%d);", s->layer);
     if (e->step > 0)
         epu_line(e, "store_now(s);");
+    epu_line(e, "ccl_mark(%d);", s->layer);
     epu_line(e, "weights_ahead(s, %du);", d->first_tick);
     if (e->step > 0)
         epu_line(e, "ccl_swait(E_LAYER, %du); /* every layer before is complete */", e->step);
