@@ -116,6 +116,9 @@ typedef struct epu_step {
     /* early: newest results of the layer before that the first load (channel mapping: the first
      * run) can do without; -1 = it reads none of them */
     int32_t spare;
+    /* early: the layer before issues the first load in its last unit, after so many of its results */
+    bool handed;
+    int32_t handed_results;
     int32_t first_buffer, first_constant; /* which of a pair of buffers comes first */
     union {
         epu_conv conv;

@@ -114,14 +114,12 @@ static bool best_cut(const cgc_hw *hw, const epu_view *v, int64_t limit, cut *ou
     bool found = false;
     for (int32_t rows = 1; rows <= v->kh; rows++) {
         for (int32_t whole = 0; whole < 2; whole++) {
-            int32_t last = 0;
             for (int32_t n = 1; n <= v->cin; n = n < 64 ? n + 1 : n * 2) {
                 cut k = {.kh = (int32_t)epu_ceil(v->kh, rows),
                          .kw = whole ? v->kw : 1,
                          .c = channels_of(hw, v, n)};
-                if (k.c == last || k.kh * (int64_t)padded(hw, (int64_t)k.kw * k.c) > limit)
+                if (k.kh * (int64_t)padded(hw, (int64_t)k.kw * k.c) > limit)
                     continue;
-                last = k.c;
                 measure_cut(hw, v, &k);
                 if (!found || k.score < out->score)
                     *out = k;

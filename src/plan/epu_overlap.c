@@ -250,6 +250,28 @@ static bool place_early(const plan *p, const plan_step *s, const ranges *late)
     return false;
 }
 
+/* The window of a unit needs no variables, so that its load function can be called from elsewhere. */
+static bool loads_plainly(const epu_conv *c)
+{
+    return c->n_parts == 1 && c->sets == 1 && c->v.images == 1 && !c->packed;
+}
+
+/* Whether the last unit of the convolution before can issue the first load of s. Activations must have
+ * been handed to the store queue by then: all but the last two tiles of a pixel mapping have. */
+static bool can_hand_over(const plan_step *before, const plan_step *s, const progress *g)
+{
+    epu_step *e = epu_of(s);
+    const epu_conv *c = &e->u.conv;
+    if (!is_conv(before) || epu_of(before)->u.conv.buffers != 2 || !is_conv(s) || c->buffers != 2)
+        return false;
+    if (s->mapping == PLAN_MAP_conv2d_channel)
+        return true;
+    if (before->mapping != PLAN_MAP_conv2d_pixel || !loads_plainly(c))
+        return false;
+    e->handed_results = e->spare < 0 ? 0 : g->results - e->spare;
+    return e->spare < 0 || e->handed_results <= g->body - 2;
+}
+
 void epu_overlap(plan *p)
 {
     for (size_t i = 1; i < p->n_steps; i++) {
@@ -265,5 +287,6 @@ void epu_overlap(plan *p)
         e->spare = reads_output_of(s, before) ? results_to_spare(&g, first_reach(p, s)) : -1;
         /* The last result is stored after the first load; only the channel mapping loads no activations. */
         e->early = e->spare != 0 || s->mapping == PLAN_MAP_conv2d_channel;
+        e->handed = e->early && can_hand_over(before, s, &g);
     }
 }

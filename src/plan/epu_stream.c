@@ -127,6 +127,18 @@ static int32_t needed_at(const epu_step *e, const epu_piece *w)
     return 1 + (w->first_unit - (w->by_arr ? 0 : 1)) * e->ticks;
 }
 
+/* The piece must be issued at this issue point: a read of it comes before the next one. */
+static bool is_due(const walk *k, const epu_piece *w)
+{
+    const epu_step *e = epu_of(k->p->steps[w->step]);
+    if (w->step == k->step)
+        return needed_at(e, w) <= k->at;
+    if (w->step != k->step + 1 || !e->handed || w->first_unit > 0 || w->by_arr)
+        return false;
+    const epu_step *before = epu_of(k->p->steps[k->step]);
+    return k->at >= 1 + (before->units - 1) * before->ticks;
+}
+
 /* The read that frees the piece has been issued before this issue point. */
 static bool is_freed(const walk *k, const epu_piece *w)
 {
@@ -255,14 +267,15 @@ static cgc_status issue(walk *k)
     epu_program *g = epu_program_of(p);
     while (k->next < g->n_pieces) {
         epu_piece *w = &g->pieces[k->next];
-        const epu_step *e = epu_of(p->steps[w->step]);
-        const bool now = w->step == k->step && needed_at(e, w) <= k->at;
+        const bool now = is_due(k, w);
         if (!now && !wants(k, w))
             return CGC_OK;
         int64_t at = 0;
         if (!find_place(k, w, &at)) {
-            if (now)
+            if (now && w->step == k->step)
                 return no_place(k, w);
+            if (now) /* no room for it yet: the step loads for itself */
+                epu_of(p->steps[w->step])->handed = false;
             return CGC_OK;
         }
         w->ocm = at;

@@ -170,8 +170,9 @@ cgc_status epu_put_avg_pool2d(epu_emit *e, const plan_step *s)
             f->win_bytes, f->lrm_in, f->lrm_const, f->out_bytes, f->lrm_out));
     epu_put_pool_load(e, s, f);
     epu_put_head(e, s);
-    epu_put_window(e, s, v,
-                   (epu_lane_window){f->run, f->slice, (int32_t)ir_int(s->node, "x_zero_point")});
+    epu_put_window(
+        e, s, v,
+        (epu_lane_window){f->run, f->slice, (int32_t)ir_int(s->node, "x_zero_point"), NULL});
     epu_put_block(e, "out", (epu_block){f->run * v->out_pixel, f->run, f->slice, v->out_pixel});
     epu_put_start(e, s, false);
     epu_put_pool_first(e, s);

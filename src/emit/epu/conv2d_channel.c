@@ -200,19 +200,14 @@ static void put_result(epu_emit *e, const plan_step *s, const epu_conv *c, const
              epu_term(e, "p", 2, v->out_pixel), epu_set_channel(e, c));
 }
 
-static int32_t most_columns(const epu_conv *c)
+/* How many of the calls of a unit's load come before each run: spread, so that the queue of loads
+ * is never so full that the scalar core cannot feed the array. 0: the load is one call. */
+static int32_t loads_per_run(const epu_conv *c, int32_t calls)
 {
-    return (int32_t)epu_ceil(c->part_bytes, c->column_bytes);
-}
-
-/* Columns of the next unit that are asked for before each run: spread, so that the queue of loads
- * is never so full that the scalar core cannot feed the array. 0: the unit's load is one call. */
-static int32_t loads_per_run(const epu_conv *c)
-{
-    if (c->sets_per_piece)
+    if (calls == 1)
         return 0;
     const int64_t runs = epu_ceil(c->n_parts > 1 ? c->tile : (int64_t)c->v.pixels, c->run);
-    return (int32_t)epu_ceil(most_columns(c), runs * (c->n_parts > 1 ? 1 : c->v.images));
+    return (int32_t)epu_ceil(calls, runs * (c->n_parts > 1 ? 1 : c->v.images));
 }
 
 /* The pixels of a tile, `run` at a time. */
@@ -231,8 +226,11 @@ static void put_pixels(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_begin(e, "for (uint32_t p = %s; p < %s; p += %du)", c->n_parts > 1 ? "first" : "0", end,
               c->run);
     epu_line(e, "weights_ahead(s, ++at);");
-    for (int32_t i = 0; i < loads_per_run(c) && c->buffers == 2; i++)
+    for (int32_t i = 0; i < loads_per_run(c, epu_load_calls(s)) && c->buffers == 2; i++)
         epu_line(e, "%s_load(s, unit + 1u, column++);", s->function);
+    const plan_step *next = epu_handed_next(e);
+    if (next)
+        epu_put_handover(e, s, "if", loads_per_run(c, epu_load_calls(next)));
     epu_line(e, "store_now(s);");
     if (!exact)
         epu_line(e, "const uint32_t no = %s - p < %du ? %s - p : %du;", end, c->run, end, c->run);
@@ -246,12 +244,14 @@ static void put_unit_begin(epu_emit *e, const plan_step *s, const epu_conv *c)
     const epu_step *d = epu_of(s);
     epu_line(e, "uint32_t at = %du + unit * %du;", d->first_tick + 1, d->ticks);
     epu_line(e, "weights_ahead(s, at);");
-    if (c->buffers == 2 && c->sets_per_piece) {
+    if (c->buffers == 2 && epu_load_calls(s) == 1) {
         epu_line(e, "if (unit + 1u < %du)", d->units);
-        epu_line(e, "    %s_load(s, unit + 1u);", s->function);
+        epu_line(e, "    %s_load(s, unit + 1u%s);", s->function, c->sets_per_piece ? "" : ", 0");
     } else if (c->buffers == 2) {
         epu_line(e, "uint32_t column = 0; /* of the next unit's weights */");
     }
+    if (c->buffers == 2)
+        epu_put_handover_begin(e, s, d->units == 1);
     epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + unit + 1u);");
 }
 
@@ -262,17 +262,19 @@ static void put_whole_load(epu_emit *e, const plan_step *s, const epu_conv *c, c
         epu_line(e, "%s_load(s, %s);", s->function, unit);
         return;
     }
-    epu_line(e, "for (uint32_t column = 0; column < %du; column++)", most_columns(c));
+    epu_line(e, "for (uint32_t column = 0; column < %du; column++)", epu_load_calls(s));
     epu_line(e, "    %s_load(s, %s, column);", s->function, unit);
 }
 
 static void put_unit_end(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
-    if (!c->sets_per_piece && c->buffers == 2) {
-        epu_line(e, "while (column < %du)", most_columns(c));
+    if (epu_load_calls(s) > 1 && c->buffers == 2) {
+        epu_line(e, "while (column < %du)", epu_load_calls(s));
         epu_line(e, "    %s_load(s, unit + 1u, column++);", s->function);
     }
+    if (c->buffers == 2)
+        epu_put_handover(e, s, "while", 1);
     epu_line(e, "unit++;");
     if (c->buffers == 1) {
         epu_line(e, "if (unit < %du)", epu_of(s)->units);
@@ -329,10 +331,11 @@ cgc_status epu_put_conv2d_channel(epu_emit *e, const plan_step *s)
     epu_put_head(e, s);
     epu_put_part_table(e, c);
     epu_put_window(e, s, &c->v,
-                   (epu_lane_window){1, c->v.cin, (int32_t)ir_int(s->node, "x_zero_point")});
+                   (epu_lane_window){1, c->v.cin, (int32_t)ir_int(s->node, "x_zero_point"), NULL});
     epu_line(e, "uint32_t unit = 0, result = 0;");
     epu_put_start(e, s, true);
-    put_whole_load(e, s, c, "0");
+    if (!d->handed)
+        put_whole_load(e, s, c, "0");
     epu_put_first_loaded(e, s);
     epu_loop(e, "set", c->sets);
     if (c->v.groups > 1)

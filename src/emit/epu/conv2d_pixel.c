@@ -35,20 +35,46 @@ static void put_tail_load(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_end(e);
 }
 
+/* One window serves all units, as a constant of the file; else units change a variable. */
+static bool is_plain(const epu_conv *c)
+{
+    return c->n_parts == 1 && c->sets == 1 && c->v.images == 1 && !c->packed;
+}
+
+static epu_lane_window window_of(epu_emit *e, const plan_step *s, const epu_conv *c)
+{
+    const int32_t fill = (int32_t)ir_int(s->node, "x_zero_point");
+    const char *name = is_plain(c) ? arena_printf(e->a, "%s_in", s->function) : NULL;
+    return (epu_lane_window){1, c->v.cin, fill, name};
+}
+
+/* Address of the window in the layer's function. */
+static const char *window_pointer(epu_emit *e, const plan_step *s, const epu_conv *c)
+{
+    return is_plain(c) ? arena_printf(e->a, "&%s_in", s->function) : "&in";
+}
+
+static const char *load_call(epu_emit *e, const plan_step *s, const epu_conv *c, const char *unit)
+{
+    return arena_printf(e->a, "%s_load(s, %s%s);", s->function, is_plain(c) ? "" : "&in, ", unit);
+}
+
 /* Windows of one unit into its buffer. */
 static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     const epu_view *v = &c->v;
     const int64_t per_set = (int64_t)v->images * c->tiles * c->n_parts;
-    const bool plain = c->n_parts == 1 && c->sets == 1 && v->images == 1;
-    const char *unit = plain ? "tile" : "unit";
-    epu_put_load_head(e, s, "ccl_window *in, ", unit);
+    const bool single = c->n_parts == 1 && c->sets == 1 && v->images == 1;
+    const char *unit = single ? "tile" : "unit";
+    if (is_plain(c))
+        epu_put_window(e, s, v, window_of(e, s, c));
+    epu_put_load_head(e, s, is_plain(c) ? "" : "ccl_window *in, ", unit);
     epu_put_part_table(e, c);
     if (c->tail)
         put_tail_load(e, s, c);
     if (c->n_parts > 1)
         epu_line(e, "const uint32_t k = unit %% %du;", c->n_parts);
-    if (!plain && c->tiles > 1)
+    if (!single && c->tiles > 1)
         epu_line(e, "const uint32_t tile = unit / %du %% %du;", c->n_parts, c->tiles);
     if (v->images > 1)
         epu_line(e, "const uint32_t image = unit / %du %% %du;", c->n_parts * c->tiles, v->images);
@@ -70,7 +96,8 @@ static void put_load(epu_emit *e, const plan_step *s, const epu_conv *c)
                  v->kw * v->cin);
         epu_end(e);
     } else {
-        epu_line(e, "ccl_ald_window(in, first, CCL_PAIR(%s, lanes));", to);
+        epu_line(e, "ccl_ald_window(%s, first, CCL_PAIR(%s, lanes));",
+                 is_plain(c) ? window_pointer(e, s, c) : "in", to);
     }
     epu_line(e, "ccl_post(CCL_ALD, E_LOADED);");
     e->depth = 0;
@@ -83,6 +110,19 @@ static bool loads_late(const epu_conv *c)
     return c->packed && c->buffers == 2;
 }
 
+/* The last unit is a tile: it asks for the first load of the next layer. */
+static bool hands_in_tiles(const epu_conv *c)
+{
+    return c->buffers == 2 && c->tail == 0;
+}
+
+/* Loads of the next layer before each of so many runs. */
+static int32_t calls_per_run(const epu_emit *e, int64_t runs)
+{
+    const plan_step *next = epu_handed_next(e);
+    return next ? (int32_t)epu_ceil(epu_load_calls(next), runs) : 0;
+}
+
 /* Multiply, and requantize after the last part, `run` output channels at a time. */
 static void put_channels(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
@@ -93,6 +133,8 @@ static void put_channels(epu_emit *e, const plan_step *s, const epu_conv *c)
     const char *bytes = parts ? "rows[k].bytes" : arena_printf(e->a, "%du", c->row_bytes);
     epu_begin(e, "for (uint32_t o = 0; o < channels; o += %du)", c->run);
     epu_line(e, "weights_ahead(s, ++at);");
+    if (hands_in_tiles(c))
+        epu_put_handover(e, s, "if", calls_per_run(e, epu_ceil(c->block, c->run)));
     if (ragged)
         epu_line(e, "const uint32_t no = channels - o < %du ? channels - o : %du;", c->run, c->run);
     if (sums) {
@@ -126,7 +168,7 @@ static void put_channels(epu_emit *e, const plan_step *s, const epu_conv *c)
     if (loads_late(c)) {
         epu_begin(e, "if (o == 0)");
         epu_line(e, "if (unit + 1u < %du)", epu_of(s)->units);
-        epu_line(e, "    %s_load(s, &in, unit + 1u);", s->function);
+        epu_line(e, "    %s", load_call(e, s, c, "unit + 1u"));
         epu_line(e, "store_now(s);");
         epu_end(e);
     }
@@ -136,14 +178,15 @@ static void put_channels(epu_emit *e, const plan_step *s, const epu_conv *c)
 static void put_unit(epu_emit *e, const plan_step *s, const epu_conv *c)
 {
     const epu_step *d = epu_of(s);
-    const char *load = arena_printf(e->a, "%s_load(s, &in, unit + 1u);", s->function);
     const char *more = arena_printf(e->a, "if (unit + 1u < %du)", d->units);
     epu_line(e, "uint32_t at = %du + unit * %du;", d->first_tick + 1, d->ticks);
     epu_line(e, "weights_ahead(s, at);");
     if (c->buffers == 2 && !loads_late(c)) {
         epu_line(e, "%s", more);
-        epu_line(e, "    %s", load);
+        epu_line(e, "    %s", load_call(e, s, c, "unit + 1u"));
     }
+    if (hands_in_tiles(c))
+        epu_put_handover_begin(e, s, d->units == 1);
     if (!loads_late(c))
         epu_line(e, "store_now(s);");
     epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + unit + 1u);");
@@ -157,10 +200,12 @@ static void put_unit(epu_emit *e, const plan_step *s, const epu_conv *c)
              epu_buffer(e, s, "unit", (epu_pair){c->lrm_in, c->part_bytes, c->buffers}));
     put_channels(e, s, c);
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
+    if (hands_in_tiles(c))
+        epu_put_handover(e, s, "while", 1);
     epu_line(e, "unit++;");
     if (c->buffers == 1) {
         epu_line(e, "if (unit < %du)", d->units);
-        epu_line(e, "    %s_load(s, &in, unit);", s->function);
+        epu_line(e, "    %s", load_call(e, s, c, "unit"));
     }
 }
 
@@ -171,6 +216,7 @@ static void put_tail(epu_emit *e, const plan_step *s, const epu_conv *c)
     const int32_t first = c->tiles * c->tile;
     epu_line(e, "/* The last %d pixels: one output channel per PE, windows broadcast. */", c->tail);
     epu_line(e, "weights_ahead(s, %du);", d->first_tick + 1 + c->tiles * d->ticks);
+    epu_put_handover_begin(e, s, true);
     epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + %du);", c->tiles + 1);
     epu_begin(e, "for (uint32_t p = %du; p < %du; p += %du)", first, c->v.pixels, run);
     epu_line(e, "const uint32_t no = %du - p < %du ? %du - p : %du;", c->v.pixels, run, c->v.pixels,
@@ -180,8 +226,10 @@ static void put_tail(epu_emit *e, const plan_step *s, const epu_conv *c)
              "const ccl_block column = {.lane_stride = 1, .rows = (int32_t)no, .row_bytes = 1, "
              ".row_stride = %lld};",
              (long long)c->v.out_pixel);
+    epu_put_handover(e, s, "if", calls_per_run(e, epu_ceil(c->tail, run)) > 2 ? 2 : 1);
     epu_line(e, "store_now(s);");
-    epu_line(e, "ccl_mac_window_first(&in, p, CCL_PAIR(%d, no));", tail_at(s, c));
+    epu_line(e, "ccl_mac_window_first(%s, p, CCL_PAIR(%d, no));", window_pointer(e, s, c),
+             tail_at(s, c));
     epu_line(e, "if (result > 1u)");
     epu_line(e, "    ccl_wait(CCL_ARR, E_STORED, s->stored + result - 1u);");
     epu_line(e, "ccl_rqs_lane(%du, CCL_PAIR(to, no), %s);", c->lrm_const, epu_clamp(e, s->node));
@@ -191,6 +239,7 @@ static void put_tail(epu_emit *e, const plan_step *s, const epu_conv *c)
     epu_line(e, "result++;");
     epu_end(e);
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
+    epu_put_handover(e, s, "while", 1);
     epu_line(e, "unit++;");
 }
 
@@ -254,13 +303,15 @@ cgc_status epu_put_conv2d_pixel(epu_emit *e, const plan_step *s)
     epu_put_comment(e, s, lrm_text(e, c));
     put_load(e, s, c);
     epu_put_head(e, s);
-    epu_put_window(e, s, v, (epu_lane_window){1, v->cin, (int32_t)ir_int(s->node, "x_zero_point")});
+    if (!is_plain(c))
+        epu_put_window(e, s, v, window_of(e, s, c));
     if (c->packed)
         epu_line(e, "in.kh = 1; /* a row at a time */");
     epu_put_part_weights(e, c);
     epu_line(e, "uint32_t unit = 0, result = 0;");
     epu_put_start(e, s, false);
-    epu_line(e, "%s_load(s, &in, 0);", s->function);
+    if (!d->handed)
+        epu_line(e, "%s", load_call(e, s, c, "0"));
     epu_put_first_loaded(e, s);
     epu_loop(e, "set", c->sets);
     put_set(e, c, d);

@@ -51,6 +51,7 @@ void epu_put_block(epu_emit *e, const char *name, epu_block b);
  * and c bytes of each input pixel. */
 typedef struct epu_lane_window {
     int32_t run, c, fill;
+    const char *file; /* name of a constant of the file instead, or NULL */
 } epu_lane_window;
 void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, epu_lane_window w);
 /* "CCL_CLAMP(zp, lo, hi)" of a node with y_zero_point, clamp_min, clamp_max. */
@@ -111,6 +112,17 @@ void epu_put_pool_unit_begin(epu_emit *e, const plan_step *s, const epu_pool *f)
 void epu_put_pool_unit_end(epu_emit *e, const plan_step *s, const epu_pool *f);
 /* avg_pool2d.c: the load of multipliers inside the printed load function. */
 void epu_put_pool_constants(epu_emit *e, const plan_step *s, const epu_pool *f);
+
+/* ---- handover.c: the first loads of the next layer in the last unit of a convolution ---- */
+/* The next layer if this one asks for its first loads, else NULL. */
+const plan_step *epu_handed_next(const epu_emit *e);
+/* How many calls of its load function a unit of a convolution takes. */
+int32_t epu_load_calls(const plan_step *s);
+void epu_put_handed_prototype(epu_emit *e);
+/* At the start of a unit (always: known to be the last). Loads of one call are asked for here. */
+void epu_put_handover_begin(epu_emit *e, const plan_step *s, bool always);
+/* Calls of a load of several, each behind `word` ("if", "while"). */
+void epu_put_handover(epu_emit *e, const plan_step *s, const char *word, int32_t times);
 
 /* ---- pack.c ---- */
 /* All pieces, in the order of the plan. */

@@ -97,7 +97,7 @@ cgc_status epu_put_max_pool2d(epu_emit *e, const plan_step *s)
                                  f->win_bytes, f->lrm_in, f->out_bytes, f->lrm_out));
     epu_put_pool_load(e, s, f);
     epu_put_head(e, s);
-    epu_put_window(e, s, v, (epu_lane_window){f->run, f->slice, -128});
+    epu_put_window(e, s, v, (epu_lane_window){f->run, f->slice, -128, NULL});
     epu_put_block(e, "out", (epu_block){f->run * v->out_pixel, f->run, f->slice, v->out_pixel});
     epu_put_pool_taps(e, f, arena_printf(e->a, "%d", f->slice));
     epu_put_start(e, s, false);

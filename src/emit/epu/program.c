@@ -249,6 +249,7 @@ static cgc_status put_layers(epu_emit *e)
         plan_step *s = e->p->steps[i];
         e->step = (int32_t)i;
         e->depth = 0;
+        epu_put_handed_prototype(e);
         TRY(epu_is_scalar(s) ? epu_put_scalar(e, s) : put[s->mapping](e, s));
     }
     return CGC_OK;

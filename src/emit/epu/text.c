@@ -115,17 +115,16 @@ void epu_put_block(epu_emit *e, const char *name, epu_block b)
 
 void epu_put_window(epu_emit *e, const plan_step *s, const epu_view *v, epu_lane_window w)
 {
-    epu_line(e, "ccl_window in = {.base = %s, .h = %d, .w = %d,", epu_address(e, epu_input(s, 0)),
-             v->h, v->w);
+    epu_line(e, "%sccl_window %s = {", w.file ? "static const " : "", w.file ? w.file : "in");
+    epu_line(e, "    .base = %s, .h = %d, .w = %d, .pixel_bytes = %lld, .row_bytes = %lld,",
+             epu_address(e, epu_input(s, 0)), v->h, v->w, (long long)v->in_pixel,
+             (long long)v->in_row);
     epu_line(
         e,
-        "                 .pixel_bytes = %lld, .row_bytes = %lld, .stride_y = %d, .stride_x = %d,",
-        (long long)v->in_pixel, (long long)v->in_row, v->stride_h, v->stride_w * w.run);
-    epu_line(
-        e,
-        "                 .pad_y = %d, .pad_x = %d, .dil_y = %d, .dil_x = %d, .kh = %d, .kw = %d,",
-        v->pad_top, v->pad_left, v->dil_h, v->dil_w, v->kh, v->kw + (w.run - 1) * v->stride_w);
-    epu_line(e, "                 .c = %d, .fill = %d, .ow = %d};", w.c, w.fill, v->ow / w.run);
+        "    .stride_y = %d, .stride_x = %d, .pad_y = %d, .pad_x = %d, .dil_y = %d, .dil_x = %d,",
+        v->stride_h, v->stride_w * w.run, v->pad_top, v->pad_left, v->dil_h, v->dil_w);
+    epu_line(e, "    .kh = %d, .kw = %d, .c = %d, .fill = %d, .ow = %d};", v->kh,
+             v->kw + (w.run - 1) * v->stride_w, w.c, w.fill, v->ow / w.run);
 }
 
 const char *epu_clamp(epu_emit *e, const ir_node *n)
@@ -246,12 +245,14 @@ void epu_put_start(epu_emit *e, const plan_step *s, bool by_arr)
 {
     const epu_step *d = epu_of(s);
     bool staged = false;
-    epu_line(e, "ccl_mark(%d);", s->layer);
     if (!d->early && e->step > 0)
         epu_line(e, "store_now(s);");
+    if (!d->early) /* else the layer before has not stored all of its result yet */
+        epu_line(e, "ccl_mark(%d);", s->layer);
     epu_line(e, "weights_ahead(s, %du);", d->first_tick);
     if (d->early) {
-        put_early_waits(e, s);
+        if (!d->handed)
+            put_early_waits(e, s);
         return;
     }
     for (int32_t k = 0; k < 2; k++) {
@@ -275,6 +276,7 @@ void epu_put_first_loaded(epu_emit *e, const plan_step *s)
     if (!epu_of(s)->early)
         return;
     epu_line(e, "store_now(s);");
+    epu_line(e, "ccl_mark(%d);", s->layer);
     epu_line(e, "ccl_wait(CCL_ALD, E_LAYER, %du); /* now the layer before is complete in OCM */",
              e->step);
     if (s->mapping == PLAN_MAP_conv2d_channel) /* here the broadcast port reads activations */
