@@ -1,17 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random int8 networks for the EPU compiler: awkward shapes, every mapping, and a network shaped like ResNet-18."""
+"""Random int8 networks for the EPU compiler: awkward shapes, every mapping; a network like ResNet-18."""
 
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 import opencgc
 
 Shape = tuple[int, int, int, int]
 X_SCALE, W_SCALE = 0.02, 0.005
 MOST_MACS = 10_000_000
+
+
+@dataclass(frozen=True)
+class Window:
+    """Of a pooling layer: height and width of kernel and stride, the same padding on all sides."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int]
+    pad: int = 0
+    ceil: bool = False
+
+    def extent(self, size: int, axis: int) -> int:
+        """Results along an axis of so many values."""
+        k, s, p = self.kernel[axis], self.stride[axis], self.pad
+        n = (size + 2 * p - k + (s - 1 if self.ceil else 0)) // s + 1
+        return n - 1 if self.ceil and (n - 1) * s >= size + p else n
 
 
 class Net:
@@ -42,7 +60,7 @@ class Net:
         y_scale = X_SCALE * W_SCALE * count**0.5 * 64
         bias = self.builder.constant(self.numbers.integers(-3000, 3000, channels).astype(np.int32))
         text = (
-            f'x_zero_point={self.zero_point}, x_scale={X_SCALE}f, w_scale={scale}, w_zero_point=0, '
+            f"x_zero_point={self.zero_point}, x_scale={X_SCALE}f, w_scale={scale}, w_zero_point=0, "
             f'y_scale={y_scale:.6f}f, y_zero_point=3, out_dtype="int8"'
         )
         return text, bias
@@ -65,7 +83,8 @@ class Net:
         text, bias = self._sum(c // groups * kernel[0] * kernel[1], channels, per_channel)
         attrs = (
             f"strides={list(stride)}, padding={list(pad)}, dilation={list(dilation)}, groups={groups}, "
-            f"channels={channels}, kernel_size={list(kernel)}, bias_fusion=True, clamp_min={clamp_min}, {text}"
+            f"channels={channels}, kernel_size={list(kernel)}, bias_fusion=True, "
+            f"clamp_min={clamp_min}, {text}"
         )
         self.value = self.node("contrib.epu.qlinear_conv2d", [self.value, weight, bias], attrs, layer)
         oh = (h + pad[0] + pad[2] - dilation[0] * (kernel[0] - 1) - 1) // stride[0] + 1
@@ -77,7 +96,8 @@ class Net:
         count = int(np.prod(self.shape[1:]))
         flat = self.node("reshape", [self.value], f"newshape=[{n}, {count}]")
         text, bias = self._sum(count, units, False)
-        self.value = self.node("contrib.epu.dense", [flat, self.int8(units, count), bias], f"units={units}, {text}", layer)
+        operands = [flat, self.int8(units, count), bias]
+        self.value = self.node("contrib.epu.dense", operands, f"units={units}, {text}", layer)
         self.shape = (n, units, 1, 1)
 
     def add(self, other: Any, clamp_min: int = -128, layer: str = "", *, ties: bool = False) -> None:
@@ -94,29 +114,23 @@ class Net:
         self.value = self.node("contrib.epu.table", [self.value, self.int8(256)], "")
         self.zero_point = 3
 
-    def pool(self, op: str, attrs: str, k: tuple[int, int], s: tuple[int, int], p: int, ceil: bool, layer: str = "") -> None:
-        text = f"pool_size={list(k)}, strides={list(s)}, padding=[{p}, {p}, {p}, {p}], ceil_mode={ceil}{attrs}"
+    def pool(self, op: str, window: Window, more: str = "", layer: str = "") -> None:
+        k, s, p = window.kernel, window.stride, window.pad
+        text = f"pool_size={list(k)}, strides={list(s)}, padding={[p] * 4}, ceil_mode={window.ceil}{more}"
         self.value = self.node(op, [self.value], text, layer)
         n, c, h, w = self.shape
-        self.shape = (n, c, _extent(h, k[0], s[0], p, ceil), _extent(w, k[1], s[1], p, ceil))
+        self.shape = (n, c, window.extent(h, 0), window.extent(w, 1))
 
-    def max_pool(self, k: int, s: int, p: int, ceil: bool = False, layer: str = "") -> None:
-        self.pool("nn.max_pool2d", "", (k, k), (s, s), p, ceil, layer)
+    def max_pool(self, window: Window, layer: str = "") -> None:
+        self.pool("nn.max_pool2d", window, layer=layer)
 
-    def avg_pool(
-        self, k: tuple[int, int], s: tuple[int, int], p: int = 0, ceil: bool = False, more: str = "", layer: str = ""
-    ) -> None:
+    def avg_pool(self, window: Window, more: str = "", layer: str = "") -> None:
         scales = f", x_scale=0.05f, x_zero_point={self.zero_point}, y_scale=0.03f, y_zero_point=-1{more}"
-        self.pool("qnn.avg_pool2d", scales, k, s, p, ceil, layer)
+        self.pool("qnn.avg_pool2d", window, scales, layer)
         self.zero_point = -1
 
     def finish(self) -> opencgc.Graph:
         return self.builder.finish([self.value])
-
-
-def _extent(size: int, k: int, s: int, p: int, ceil: bool) -> int:
-    n = (size + 2 * p - k + (s - 1 if ceil else 0)) // s + 1
-    return n - 1 if ceil and (n - 1) * s >= size + p else n
 
 
 def _random_conv(net: Net) -> None:
@@ -124,16 +138,23 @@ def _random_conv(net: Net) -> None:
     n, c, h, w = net.shape
     for _ in range(50):
         groups = r.choice([1, 1, 1, c, r.choice([d for d in range(1, c + 1) if c % d == 0])])
-        channels = groups * r.choice([1, 2, 3]) if groups > 1 else r.choice([1, 8, 16, 17, 64, 130, r.randint(1, 300)])
-        kernel, stride = (r.choice([1, 1, 2, 3, 5]), r.choice([1, 1, 3, 5])), (r.randint(1, 3), r.randint(1, 3))
+        if groups > 1:
+            channels = groups * r.choice([1, 2, 3])
+        else:
+            channels = r.choice([1, 8, 16, 17, 64, 130, r.randint(1, 300)])
+        kernel = (r.choice([1, 1, 2, 3, 5]), r.choice([1, 1, 3, 5]))
+        stride = (r.randint(1, 3), r.randint(1, 3))
         dilation = (r.choice([1, 1, 2]), r.choice([1, 1, 3]))
-        pad = (r.randint(0, 3), r.randint(0, 3), r.randint(0, 3), r.randint(0, 3)) if r.random() < 0.6 else (0,) * 4
-        if h + pad[0] + pad[2] <= dilation[0] * (kernel[0] - 1) or w + pad[1] + pad[3] <= dilation[1] * (kernel[1] - 1):
+        pad = (0, 0, 0, 0)
+        if r.random() < 0.6:
+            pad = (r.randint(0, 3), r.randint(0, 3), r.randint(0, 3), r.randint(0, 3))
+        reach = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
+        if h + pad[0] + pad[2] <= reach[0] or w + pad[1] + pad[3] <= reach[1]:
             continue
         if n * channels * (c // groups) * kernel[0] * kernel[1] * (h + 6) * (w + 6) > MOST_MACS:
             continue
-        per_channel, clamp = r.random() < 0.5, r.choice([-128, 3])
-        net.conv(channels, kernel, stride, pad, dilation=dilation, groups=groups, per_channel=per_channel, clamp_min=clamp)
+        more = {"per_channel": r.random() < 0.5, "clamp_min": r.choice([-128, 3])}
+        net.conv(channels, kernel, stride, pad, dilation=dilation, groups=groups, **more)
         return
 
 
@@ -145,12 +166,12 @@ def _random_pool(net: Net) -> None:
     if min(h, w) + 2 * p < k:
         return
     if r.random() < 0.5:
-        net.max_pool(k, s, p, r.random() < 0.5)
+        net.max_pool(Window((k, k), (s, s), p, r.random() < 0.5))
     elif r.random() < 0.4:
-        net.avg_pool((h, w), (h, w))
+        net.avg_pool(Window((h, w), (h, w)))
     else:
         more = r.choice(["", ", count_include_pad=False", ", divisor_override=7"])
-        net.avg_pool((k, k), (s, s), p, r.random() < 0.5, more)
+        net.avg_pool(Window((k, k), (s, s), p, r.random() < 0.5), more)
 
 
 def _random_add(net: Net) -> None:
@@ -199,7 +220,7 @@ def resnet18(side: int = 224, classes: int = 1000) -> Net:
     """The layers of ResNet-18 with random weights, module paths as in torchvision."""
     net = Net(0, (1, 3, side, side))
     net.conv(64, (7, 7), (2, 2), (3, 3, 3, 3), clamp_min=3, layer="conv1")
-    net.max_pool(3, 2, 1, layer="maxpool")
+    net.max_pool(Window((3, 3), (2, 2), 1), layer="maxpool")
     for stage, channels in enumerate((64, 128, 256, 512), 1):
         for block in range(2):
             s = 2 if stage > 1 and block == 0 else 1
@@ -212,7 +233,7 @@ def resnet18(side: int = 224, classes: int = 1000) -> Net:
                 net.conv(channels, (1, 1), (2, 2), layer=f"{name}.downsample.0")
                 skip, net.value = net.value, main
             net.add(skip, 3, layer=f"{name}.add")
-    net.avg_pool((side // 32, side // 32), (1, 1), layer="avgpool")
+    net.avg_pool(Window((side // 32, side // 32), (1, 1)), layer="avgpool")
     net.dense(classes, layer="fc")
     net.value = net.node("qnn.dequantize", [net.value], "0.05f, 3")
     return net
