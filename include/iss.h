@@ -53,8 +53,7 @@ typedef struct iss_stats {
     uint64_t macs; /* useful slots are the program's affair: these are lanes*no*k*M as issued */
     uint64_t busy[6];
     uint64_t stall[6][5];
-    uint64_t dmi_wait
-        [5]; /* part of a queue's stalls WAIT that was for events of DMI: data on its way in */
+    uint64_t starved; /* cycles without work for ARR while it, ALD or the scalar core waited for DMI */
     uint64_t ops[6];
     uint64_t ddr_read_bytes, ddr_write_bytes; /* as transferred, whole bursts */
     uint64_t ocm_peak_bytes, lrm_peak_bytes;  /* highest offset touched + 1 */

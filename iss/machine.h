@@ -51,12 +51,18 @@ typedef struct iss_event {
     size_t count, cap;
 } iss_event;
 
+typedef struct iss_span {
+    uint64_t from, to;
+} iss_span;
+
 typedef struct iss_time {
     uint64_t now;      /* scalar core */
     uint64_t port_end; /* OCM-LRM port */
     uint64_t ddr_end;
     iss_queue queues[CCL_QUEUES];
     iss_event events[EPU_EVENTS];
+    iss_span for_dmi[64]; /* latest spans in which ALD, ARR or the scalar core waited for DMI */
+    uint32_t for_dmi_at;
 } iss_time;
 
 typedef struct iss_elf { /* own copy of the file; offsets are checked */

@@ -15,6 +15,7 @@ static void add_growth(iss_stats *a, const iss_stats *b, const iss_stats *c)
     a->cycles += b->cycles - c->cycles;
     a->instructions += b->instructions - c->instructions;
     a->macs += b->macs - c->macs;
+    a->starved += b->starved - c->starved;
     a->ddr_read_bytes += b->ddr_read_bytes - c->ddr_read_bytes;
     a->ddr_write_bytes += b->ddr_write_bytes - c->ddr_write_bytes;
     for (int q = 0; q < ISS_QUEUES; q++) {
@@ -23,8 +24,6 @@ static void add_growth(iss_stats *a, const iss_stats *b, const iss_stats *c)
         for (int s = 0; s < ISS_STALLS; s++)
             a->stall[q][s] += b->stall[q][s] - c->stall[q][s];
     }
-    for (int q = 0; q < CCL_QUEUES; q++)
-        a->dmi_wait[q] += b->dmi_wait[q] - c->dmi_wait[q];
 }
 
 /* The scalar core is busy whenever it does not stall. */

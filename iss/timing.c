@@ -18,27 +18,50 @@ static uint64_t stall_until(iss_machine *m, uint32_t queue, int reason, uint64_t
     return until;
 }
 
+static void note_span(iss_time *t, uint64_t from, uint64_t to)
+{
+    t->for_dmi[t->for_dmi_at++ % (sizeof t->for_dmi / sizeof t->for_dmi[0])] = (iss_span){from, to};
+}
+
 /* The entry of the operation queue_depth before must be complete. */
 void time_issue(iss_machine *m, uint32_t queue)
 {
     iss_time *t = &m->time;
     iss_queue *q = &t->queues[queue];
     const uint64_t slot = q->ring[q->ring_at % (uint32_t)m->hw.queue_depth];
+    if (queue == CCL_DMI && slot > t->now)
+        note_span(t, t->now, slot);
     t->now = stall_until(m, ISS_Q_SCALAR, ISS_STALL_FULL, t->now, slot) + 1;
-}
-
-static void complete(iss_machine *m, uint32_t queue, uint64_t start, uint64_t cost)
-{
-    iss_queue *q = &m->time.queues[queue];
-    q->end = start + cost;
-    q->ring[q->ring_at++ % (uint32_t)m->hw.queue_depth] = q->end;
-    m->total.busy[queue] += cost;
-    m->total.ops[queue]++;
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
+}
+
+/* Cycles from..to in which ARR had no work because of DMI. What an operation needs is issued before it, so its waits
+ * are known. Spans may overlap, which counts twice, but never more than there are. */
+static uint64_t starved(const iss_time *t, uint64_t from, uint64_t to)
+{
+    const uint32_t kept = sizeof t->for_dmi / sizeof t->for_dmi[0];
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < kept && from < to; i++) {
+        const iss_span *s = &t->for_dmi[(t->for_dmi_at - 1 - i) % kept];
+        const uint64_t a = later(s->from, from), b = s->to < to ? s->to : to;
+        sum += b > a ? b - a : 0;
+    }
+    return sum < to - from ? sum : to - from;
+}
+
+static void complete(iss_machine *m, uint32_t queue, uint64_t start, uint64_t cost)
+{
+    iss_queue *q = &m->time.queues[queue];
+    if (queue == CCL_ARR && start > q->end)
+        m->total.starved += starved(&m->time, q->end, start);
+    q->end = start + cost;
+    q->ring[q->ring_at++ % (uint32_t)m->hw.queue_depth] = q->end;
+    m->total.busy[queue] += cost;
+    m->total.ops[queue]++;
 }
 
 void time_operation(iss_machine *m, uint32_t queue, uint64_t cost)
@@ -93,8 +116,9 @@ void time_wait(iss_machine *m, uint32_t queue, uint32_t event, uint32_t count)
     iss_queue *q = &t->queues[queue];
     const uint64_t met = time_event(m, event, count);
     uint64_t start = stall_until(m, queue, ISS_STALL_IDLE, q->end, t->now);
-    if (met > start && m->array.posters[event] == CCL_DMI + 1)
-        m->total.dmi_wait[queue] += met - start;
+    if (met > start && (queue == CCL_ALD || queue == CCL_ARR) &&
+        m->array.posters[event] == CCL_DMI + 1)
+        note_span(t, start, met);
     start = stall_until(m, queue, ISS_STALL_WAIT, start, met);
     q->ready = later(q->ready, met);
     complete(m, queue, start, 1);

@@ -39,9 +39,8 @@ static const char *find_bound(const iss_stats *s, bool whole)
                              s->busy[ISS_Q_DMO] + (whole ? s->busy[ISS_Q_DMI] : 0),
                              s->busy[ISS_Q_ALD] + s->busy[ISS_Q_AST], s->busy[ISS_Q_SCALAR]};
     int most = 0;
-    for (int q = 0; q < ISS_Q_SCALAR && !whole; q++)
-        if (s->dmi_wait[q] > s->cycles / 10)
-            return words[1];
+    if (!whole && s->starved > s->cycles / 10)
+        return words[1];
     for (int i = 1; i < 4; i++)
         most = busy[i] > busy[most] ? i : most;
     return busy[most] ? words[most] : "-";

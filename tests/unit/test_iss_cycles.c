@@ -346,9 +346,11 @@ static void test_prefetch(void)
     array3(&p, 7, 3, 2, 0, 0);        /* mark 2 at 6 */
     array3(&p, 0, 0, ASM_DATA, 0, 0); /* dmi: issue 13, data 213..221 */
     post_event(0, 3);                 /* 221..222 */
-    array3(&p, 7, 3, 5, 0, 0);        /* mark 5 at 26 */
-    wait_event(2, 3, 1);              /* ALD, issue 33: until 222, 222..223 */
-    array3(&p, 0, 0, ASM_DATA, 0, 0); /* dmi: issue 40, data 240..248 */
+    wait_event(2, 3, 1);              /* ALD, issue 27: until 222, 222..223 */
+    post_event(2, 4);                 /* 223..224 */
+    array3(&p, 7, 3, 5, 0, 0);        /* mark 5 at 40 */
+    wait_event(4, 4, 1);              /* ARR, issue 47: until 224, 224..225 */
+    array3(&p, 0, 0, ASM_DATA, 0, 0); /* dmi: issue 54, data 254..262 */
     leave(&p);
     iss_machine *m = asm_machine(ctx, &hw, &p);
     CHECK(iss_write(m, ASM_DATA, one_row, sizeof one_row) == CGC_OK);
@@ -358,13 +360,13 @@ static void test_prefetch(void)
     for (int32_t i = 0; i < 6; i++)
         iss_get_layer_stats(m, i, &l[i]);
     CHECK_U64(l[0].cycles, 6);
-    CHECK_U64(l[2].cycles, 20); /* 6..26: the scalar core; the transfer is not its own */
+    CHECK_U64(l[2].cycles, 34); /* 6..40: the scalar core; transfer and load are not its own */
     CHECK_U64(l[2].ddr_read_bytes, 128);
-    CHECK_U64(l[5].cycles, 222); /* 26..248 */
-    CHECK_U64(l[5].dmi_wait[ISS_Q_ALD], 189);
-    CHECK_U64(l[5].stall[ISS_Q_ALD][ISS_STALL_WAIT], 189);
-    CHECK_U64(l[2].dmi_wait[ISS_Q_ALD], 0);
-    CHECK_U64(total.cycles, 248);
+    CHECK_U64(l[2].starved, 0);
+    CHECK_U64(l[5].cycles, 222);  /* 40..262 */
+    CHECK_U64(l[5].starved, 195); /* ARR waits for ALD, which waits for DMI: 27..222 */
+    CHECK_U64(total.starved, 195);
+    CHECK_U64(total.cycles, 262);
     iss_free(m);
 }
 
