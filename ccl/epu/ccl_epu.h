@@ -59,7 +59,7 @@ typedef struct ccl_taps {
     int32_t n, taps_y, stride_y, taps_x, stride_x;
 } ccl_taps;
 
-/* Element-wise float arithmetic on int8 (NUMERICS 5). */
+/* Element-wise float arithmetic on int8 (rule 5). */
 typedef struct ccl_binary {
     float a_scale, b_scale, y_scale;
     int32_t a_zp, b_zp, y_zp, lo, hi;

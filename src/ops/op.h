@@ -150,7 +150,7 @@ const void *op_channels_last(cgc_ctx *ctx, const ir_tensor *t);
 /* Memory for a result with channels last, and the move to the row-major result afterwards. */
 void *op_channels_last_result(cgc_ctx *ctx, const ir_tensor *y);
 void op_channels_first(const void *nhwc, ir_tensor *y);
-/* Multiplier M of NUMERICS 4 for channel c: float32(float32(x_scale*w_scale)/y_scale). */
+/* Multiplier M of rule 4 for channel c: float32(float32(x_scale*w_scale)/y_scale). */
 float op_multiplier(float x_scale, float w_scale, float y_scale);
 /* [channels] multipliers of a node with x_scale, w_scale, y_scale; [channels] weight zero points or
  * NULL when all are 0. In scratch. */

@@ -195,7 +195,7 @@ const char *epu_plan_channel(plan *p, const plan_step *s, int64_t room, epu_step
 const char *epu_plan_flat(plan *p, const plan_step *s, epu_step *e);
 const char *epu_plan_planes(plan *p, plan_step *s, epu_step *e);
 const char *epu_plan_pool(plan *p, const plan_step *s, int64_t room, epu_step *e);
-/* M of an average pool for one output pixel of an image (NUMERICS 7). */
+/* M of an average pool for one output pixel of an image (rule 7). */
 float epu_average_multiplier(const plan_step *s, int32_t pixel);
 /* One line for comments and the report. */
 const char *epu_text_conv(plan *p, const plan_step *s);

@@ -35,7 +35,7 @@ static bool factor_is_exact(const ir_node *n, float factor)
     return true;
 }
 
-/* The reciprocal of y_scale or a float beside it, if one is exact (NUMERICS 5); else 0. */
+/* The reciprocal of y_scale or a float beside it, if one is exact (rule 5); else 0. */
 static float exact_factor(const ir_node *n)
 {
     const float inverse = 1.0f / ir_float(n, "y_scale");

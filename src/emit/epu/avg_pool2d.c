@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * avg_pool2d.c - int8 averages (NUMERICS 7). Windows as in max_pool2d, cells outside the image
+ * avg_pool2d.c - int8 averages (rule 7). Windows as in max_pool2d, cells outside the image
  * being the zero point; the multiplier is one constant, or one per output pixel where divisors
  * differ. Averages over whole images give each PE a channel and multiply its pixels by ones.
  */
