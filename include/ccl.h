@@ -83,7 +83,7 @@ typedef struct ccl_conv2d_f32_params {
 void ccl_conv2d_f32(const ccl_conv2d_f32_params *p, const float *x, const float *w, float *y);
 void ccl_dense_f32(int32_t rows, int32_t in, int32_t units, const float *x, const float *w,
                    const float *bias, float *y);
-void ccl_relu_f32(const float *x, float *y, int32_t count); /* x > 0 ? x : 0 */
+void ccl_relu_f32(const float *x, float *y, int32_t count); /* x < 0 ? 0 : x */
 void ccl_clip_f32(const float *x, float *y, int32_t count, float lo, float hi);
 void ccl_add_f32(const float *a, const float *b, float *y, int32_t count);
 /* x[outer][channels][inner] * scale[c] + shift[c], two roundings */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clip.c - min(max(x, a_min), a_max) on float32 of any shape; NaN gives a_min.
+ * clip.c - min(max(x, a_min), a_max) on float32 of any shape; NaN stays NaN.
  */
 #include "ccl.h"
 #include "ops/op.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * relu.c - x > 0 ? x : 0 on float32 of any shape.
+ * relu.c - x < 0 ? 0 : x on float32 of any shape; NaN stays NaN.
  */
 #include "ccl.h"
 #include "ops/op.h"

@@ -288,20 +288,21 @@ static cgc_status set_clamp(const island *s, ir_node *n)
     return CGC_OK;
 }
 
-/* Only relu, clip and reshape (and max-pool, where pools is set) stand between the root and the
+/* Only reshape, and relu, clip and max-pool where the flags say so, stand between the root and the
  * quantize. */
-static bool only_clamps(const island *s, bool pools)
+static bool only_clamps(const island *s, bool clamps, bool pools)
 {
     for (int32_t i = 0; i < s->n_glue; i++) {
         const ir_node *n = s->glue[i];
-        if (!is_clamp(n) && !op_is(n, OP_reshape) && !(pools && op_is(n, OP_max_pool2d)))
+        const bool clamp = clamps && is_clamp(n), pool = pools && op_is(n, OP_max_pool2d);
+        if (!clamp && !pool && !op_is(n, OP_reshape))
             return false;
     }
     return true;
 }
 
 /* Root is a sum of two dequantized values. A sum that is infinite both ways at once would be NaN,
- * for which a float max-pool differs from an int8 one. */
+ * which clamps and max-pools pass on in float32, but not in int8. */
 static cgc_status close_add(const island *s, ir_value **out)
 {
     ir_node *add = s->root->node;
@@ -309,7 +310,7 @@ static cgc_status close_add(const island *s, ir_value **out)
     if (!dequantized(add->inputs[0], &a) || !dequantized(add->inputs[1], &b))
         return CGC_OK;
     const bool finite = 255.0f * a.scale <= FLT_MAX && 255.0f * b.scale <= FLT_MAX;
-    if (!only_clamps(s, finite))
+    if (!only_clamps(s, finite, finite))
         return CGC_OK;
     ir_value *inputs[2] = {a.q, b.q};
     ir_node *n = ir_make_node(s->g, op_by_id(OP_qnn_add), inputs, 2, add->layer);
@@ -345,10 +346,10 @@ static cgc_status close_average(const island *s, ir_value **out)
     ir_node *average = s->root->node;
     quantized d;
     island before = {.g = s->g, .at = s->at, .layer = average->layer};
-    if (!only_clamps(s, false))
+    if (!only_clamps(s, true, false))
         return CGC_OK;
     walk(&before, average->inputs[0]);
-    if (!only_clamps(&before, true) || !dequantized(before.root, &d))
+    if (!only_clamps(&before, true, true) || !dequantized(before.root, &d))
         return CGC_OK;
     before.scale = d.scale;
     before.zero_point = d.zero_point;

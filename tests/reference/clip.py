@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""clip: min(max(x, a_min), a_max). Operands hold no NaN."""
+"""clip: min(max(x, a_min), a_max); what no bound changes stays as it is, NaN and the sign of zero too."""
 
 from __future__ import annotations
 
@@ -11,4 +11,6 @@ from .common import F32, Array, need
 
 
 def reference(inputs: list[Array | None], attrs: dict[str, Any]) -> list[Array]:
-    return [np.minimum(np.maximum(need(inputs[0]), F32(attrs["a_min"])), F32(attrs["a_max"]))]
+    x, low, high = need(inputs[0]), F32(attrs["a_min"]), F32(attrs["a_max"])
+    raised = np.where(x < low, low, x)
+    return [np.where(raised > high, high, raised)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nn.relu: x > 0 ? x : +0."""
+"""nn.relu: x < 0 ? +0 : x."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ from .common import F32, Array, need
 
 def reference(inputs: list[Array | None], attrs: dict[str, Any]) -> list[Array]:
     x = need(inputs[0])
-    return [np.where(x > 0, x, F32(0))]
+    return [np.where(x < 0, F32(0), x)]
