@@ -25,7 +25,7 @@ def _prove(net: epu_net.Net, hw: opencgc.HWConfig, engines: list[str]) -> None:
     assert proof.differing == 0, str(proof)
 
 
-def _has_sizes_and_layer(error: opencgc.FitError) -> None:
+def _has_sizes_and_layer(error: opencgc.errors.FitError) -> None:
     assert re.search(r"\d+ bytes", error.found), str(error)
     assert re.search(r"\d+ bytes", error.wanted), str(error)
     assert error.layer
@@ -37,7 +37,7 @@ def test_random_net_on_random_machine(seed: int) -> None:
     engines = ["iss:race", "epu_host"] if seed % 8 == 0 else ["iss:race"]
     try:
         _prove(net, opencgc.HWConfig(**values), engines)
-    except opencgc.FitError as error:  # small memories may be too small
+    except opencgc.errors.FitError as error:  # small memories may be too small
         _has_sizes_and_layer(error)
 
 

@@ -181,8 +181,9 @@ static bool is_free(const walk *k, const epu_piece *w, int64_t ocm, int64_t *out
     }
     for (size_t i = 0; i < p->n_buffers; i++) {
         const plan_buffer *b = p->buffers[i];
-        /* At its first issue point the layer before has not ended yet. */
-        const int32_t now = k->at == 0 ? k->step - 1 : k->step;
+        /* At the first issue point of a step that begins early the one before has not ended yet. */
+        const bool early = k->at == 0 && epu_of(p->steps[k->step])->early;
+        const int32_t now = early ? k->step - 1 : k->step;
         if (b->space == PLAN_ARENA && !b->alias_of && b->first >= 0 && b->first <= w->step &&
             b->last >= now && meets(ocm, w->bytes, b->offset, b->bytes)) {
             *out_up = epu_ceil(b->offset + b->bytes, OCM_ALIGN) * OCM_ALIGN;
@@ -260,6 +261,21 @@ static cgc_status no_place(const walk *k, const epu_piece *w)
     return diag(p->ctx, CGC_E_FIT, info, "the weights of the layer do not fit OCM");
 }
 
+/* There is no room for a piece that is due: the step does without overlap. False: it has none. */
+static bool give_way(const walk *k, const epu_piece *w)
+{
+    epu_step *e = epu_of(k->p->steps[w->step]);
+    if (e->handed) {
+        e->handed = false;
+        return true;
+    }
+    if (e->early && w->step == k->step && k->at == 0) {
+        e->early = false;
+        return true;
+    }
+    return false;
+}
+
 /* Issues pieces at the current issue point as far as they are wanted or needed and have a place. */
 static cgc_status issue(walk *k)
 {
@@ -272,11 +288,11 @@ static cgc_status issue(walk *k)
             return CGC_OK;
         int64_t at = 0;
         if (!find_place(k, w, &at)) {
-            if (now && w->step == k->step)
+            if (!now)
+                return CGC_OK;
+            if (!give_way(k, w))
                 return no_place(k, w);
-            if (now) /* no room for it yet: the step loads for itself */
-                epu_of(p->steps[w->step])->handed = false;
-            return CGC_OK;
+            continue;
         }
         w->ocm = at;
         set_waits(k, w);
