@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Embeds the files that emitted programs need into emit_embedded.c (src/emit/emit.h), so that the compiler needs no
 # data folder. The text is written as string pieces; changes trigger a new configure.
 file(GLOB EMBED_FILES CONFIGURE_DEPENDS

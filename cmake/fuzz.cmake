@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # fuzz/fuzz_<reader>.c: replayed over fuzz/corpus/<reader> as an ordinary test; searching needs clang's libFuzzer:
 #   cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang-19 -DCGC_FUZZ=ON && ninja -C build/fuzz
 #   build/fuzz/fuzz_ir -max_total_time=60 fuzz/corpus/ir

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # From isa/isa.def at configure time:
 #   gen/ccl_insn.h     one C function per array instruction: inline assembly on RISC-V, elsewhere a prototype and, in
 #                      the one file that defines CCL_EPU_BODIES, its body over iss/insns/<insn>.h

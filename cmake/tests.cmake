@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Plain C programs under ctest: each tests/unit/test_<x>.c is one test, exit 0 = pass, 77 = skipped with a reason.
 file(GLOB UNIT_TESTS CONFIGURE_DEPENDS tests/unit/test_*.c)
 foreach(source IN LISTS UNIT_TESTS)

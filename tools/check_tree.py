@@ -154,7 +154,8 @@ def check_words(files: list[str]) -> Iterator[str]:
 def check_order(path: str, text: str, entries: list[tuple[str, ...]]) -> Iterator[str]:
     """Check that a list is sorted where it says so and says nothing twice."""
     names = [entry[0] for entry in entries]
-    if "sorted by" in text.splitlines()[0] and names != sorted(names):
+    heading = text[:200]
+    if "sorted by" in heading and names != sorted(names):
         first = next(a for a, b in zip(names, sorted(names), strict=True) if a != b)
         yield f"{path}: not sorted at '{first}'"
     if len(set(entries)) != len(entries):
@@ -211,7 +212,7 @@ def check_form(files: list[str]) -> Iterator[str]:
     """Licence lines and sizes."""
     for name in files:
         suffix = Path(name).suffix
-        if suffix not in C_SUFFIXES | {".py"}:
+        if suffix not in C_SUFFIXES | {".py", ".def", ".cmake"}:
             continue
         text = read(name)
         if "SPDX-License-Identifier: Apache-2.0" not in text[:200]:
