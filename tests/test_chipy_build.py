@@ -144,6 +144,9 @@ def test_every_engine_and_the_report(tmp_path, rng):
     assert module.report.json["total"]["cycles"] > 0
     assert module.report.csv.count("\n") > 1
     assert "fc" in module.report.compile
+    before = module.report.text
+    module.run(x, "host:ref")
+    assert module.report.text == before, "a run on the host keeps the simulator's figures"
     again = opencgc.ChimeraModule.open(module.source_path)
     assert again.run(x, "host")["out_0"].tobytes() == wanted.tobytes()
 

@@ -52,9 +52,7 @@ cgc_status run_program(cgc_program *p, const char *engine, bool traced, const ir
 {
     run_engine e;
     arena_reset(&p->result);
-    p->simulated = false;
     p->values = NULL;
-    p->per_layer = NULL;
     TRY(run_engine_parse(p->ctx, engine, &e));
     TRY(check_tensors(p, "input", p->inputs, p->n_inputs, inputs));
     TRY(check_tensors(p, "output", p->outputs, p->n_outputs, outputs));

@@ -89,9 +89,11 @@ struct cgc_program {
     run_settings settings[RUN_KINDS];
     run_product products[RUN_KINDS];
 
-    arena result; /* figures, text and values of the last run; emptied by the next */
+    /* Figures of the last simulated run; a run of another engine leaves them. */
     bool simulated;
-    iss_stats total, *per_layer; /* per_layer: as layers */
+    iss_stats total, *per_layer; /* per_layer: as layers, 0 first: what precedes the first mark */
+
+    arena result; /* text and values of the last run; emptied by the next */
     ir_tensor *values;           /* after a traced run: as layers */
     bool *seen;                  /* whether the value was recorded */
     const char *text;            /* last report or proof */

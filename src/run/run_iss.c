@@ -79,7 +79,10 @@ static cgc_status fill_memory(cgc_program *p, iss_machine *m, const run_product 
 
 static void keep_figures(cgc_program *p, const iss_machine *m)
 {
-    p->per_layer = arena_array(&p->result, (size_t)p->n_layers + 1, sizeof *p->per_layer);
+    const size_t n = (size_t)p->n_layers + 1;
+    if (!p->per_layer)
+        p->per_layer = arena_array(&p->arena, n, sizeof *p->per_layer);
+    memset(p->per_layer, 0, n * sizeof *p->per_layer);
     int32_t known = iss_layer_count(m);
     for (int32_t i = 0; i <= p->n_layers && i < known; i++)
         iss_get_layer_stats(m, i, &p->per_layer[i]);
