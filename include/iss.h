@@ -86,8 +86,8 @@ typedef struct iss_race {
 } iss_race;
 int32_t iss_race_count(const iss_machine *m);
 void iss_race_get(const iss_machine *m, int32_t i, iss_race *out_race);
-/* With the race detector on: how often the wait or swait at pc ran, and how many of these runs ordered anything that
- * was not ordered before; zeros for other places. */
+/* With the race detector on: how often the wait, swait or drain at pc ran, and how many of these runs ordered
+ * anything that was not ordered before; zeros for other places. */
 void iss_wait_get(const iss_machine *m, uint32_t pc, uint64_t *out_runs, uint64_t *out_ordering);
 
 #ifdef __cplusplus

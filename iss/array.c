@@ -132,9 +132,7 @@ static bool exec_scalar(iss_machine *m, uint32_t insn, uint8_t rd, const uint32_
         return !m->race || race_wait(m, ISS_Q_SCALAR, x[0], x[1], pc);
     case INSN_drain:
         time_scalar_wait(m, time_completed(m));
-        if (m->race)
-            race_drain(m);
-        return true;
+        return !m->race || race_drain(m, pc);
     case INSN_cycles:
         m->cpu.x[rd] = (uint32_t)m->time.now;
         m->time.now++;

@@ -158,7 +158,7 @@ bool race_issue(iss_machine *m, uint32_t queue,
 bool race_done(iss_machine *m); /* after the body */
 bool race_post(iss_machine *m, uint32_t queue, uint32_t event, uint32_t pc);
 bool race_wait(iss_machine *m, uint32_t unit, uint32_t event, uint32_t count, uint32_t pc);
-void race_drain(iss_machine *m);
+bool race_drain(iss_machine *m, uint32_t pc);
 bool race_scalar_access(iss_machine *m, uint32_t address, uint32_t bytes, bool write, uint32_t pc);
 
 #endif

@@ -338,16 +338,26 @@ static bool covers(const clock_vector *a, const clock_vector *b)
     return true;
 }
 
-/* A unit learns what the event's count stands for. */
-bool race_wait(iss_machine *m, uint32_t unit, uint32_t event, uint32_t count, uint32_t pc)
+/* Counts of the wait at pc, NULL without memory for them. */
+static wait_count *count_wait(iss_machine *m, uint32_t pc)
 {
     struct race *r = m->race;
     if (!r->waits)
         r->waits = calloc((size_t)m->code_count + 1, sizeof *r->waits);
     if (!r->waits)
-        return iss_no_memory(m, pc, "no memory for the race detector");
+        return NULL;
     wait_count *w = &r->waits[(pc - m->code_base) / 4];
     w->runs++;
+    return w;
+}
+
+/* A unit learns what the event's count stands for. */
+bool race_wait(iss_machine *m, uint32_t unit, uint32_t event, uint32_t count, uint32_t pc)
+{
+    struct race *r = m->race;
+    wait_count *w = count_wait(m, pc);
+    if (!w)
+        return iss_no_memory(m, pc, "no memory for the race detector");
     /* Posts from before the detector was switched on are not known; the run then began without it. */
     if (count == 0 || count > r->events[event].count)
         return true;
@@ -366,10 +376,18 @@ void iss_wait_get(const iss_machine *m, uint32_t pc, uint64_t *out_runs, uint64_
     *out_ordering = known_place ? m->race->waits[i].ordering : 0;
 }
 
-void race_drain(iss_machine *m)
+bool race_drain(iss_machine *m, uint32_t pc)
 {
+    clock_vector *scalar = &m->race->clocks[ISS_Q_SCALAR], all = *scalar;
+    wait_count *w = count_wait(m, pc);
+    if (!w)
+        return iss_no_memory(m, pc, "no memory for the race detector");
     for (int q = 0; q < CCL_QUEUES; q++)
-        join(&m->race->clocks[ISS_Q_SCALAR], &m->race->clocks[q]);
+        join(&all, &m->race->clocks[q]);
+    if (!covers(scalar, &all))
+        w->ordering++;
+    *scalar = all;
+    return true;
 }
 
 /* One record per place of the text between two issues. */

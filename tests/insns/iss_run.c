@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * iss_run.c - iss_run [--race] [--waits] [--set NAME=VALUE]... PROGRAM.elf: simulates one program and prints what
- * iss.h says about the run as one JSON object; tests read it. --waits: one run per wait and swait of
- * the text, with that one replaced by a no-op, under the race detector. Exit status 0 unless the
+ * iss.h says about the run as one JSON object; tests read it. --waits: one run per wait, swait and
+ * drain of the text, with that one replaced by a no-op, under the race detector. Exit status 0 unless the
  * file could not be loaded.
  */
 #include "machine.h"
@@ -67,7 +67,7 @@ static void print_run(const iss_machine *m, const iss_stop *stop)
 static bool is_wait(uint32_t word)
 {
     const uint32_t opcode = word & 127u, f3 = word >> 12 & 7u, f2 = word >> 25 & 3u;
-    return opcode == 0x0b && ((f3 == 6 && f2 == 1) || (f3 == 7 && f2 == 0));
+    return opcode == 0x0b && ((f3 == 6 && f2 == 1) || (f3 == 7 && f2 < 2)); /* wait, swait, drain */
 }
 
 static uint32_t u32_at(const program *p, size_t at)
