@@ -56,17 +56,21 @@ def load_network(network: Network) -> tuple[nn.Module, str]:
     return model, f"ImageNet weights from {path}"
 
 
-def quantized_graph(network: Network) -> tuple[Graph, str]:
-    """Return the exported int8 graph and a word on its weights."""
-    model, origin = load_network(network)
+def quantize(model: nn.Module, batches: list[torch.Tensor], *, per_channel: bool = True) -> nn.Module:
+    """Take a float model up to export, in place."""
     fold_batchnorm(model)
     tag_all_modules(model)
     config = generate_quant_config(model)
-    config["defaults"].update(int8_matmul=True, quantize_output=True, w_per_channel=True)
+    config["defaults"].update(int8_matmul=True, quantize_output=True, w_per_channel=per_channel)
     quantize_model(model, config)
-    run_calibration(
-        model, [torch.randn(4, *network.shape[1:]) for _ in range(2)], num_batches=2, progress=False
-    )
+    run_calibration(model, batches, progress=False)
     freeze_model_weights(model)
     validate_model_export_ready(model)
+    return model
+
+
+def quantized_graph(network: Network) -> tuple[Graph, str]:
+    """Return the exported int8 graph and a word on its weights."""
+    model, origin = load_network(network)
+    quantize(model, [torch.randn(4, *network.shape[1:]) for _ in range(2)])
     return export(model, x=Tensor(network.shape, "float32")), origin
