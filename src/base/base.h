@@ -66,6 +66,9 @@ typedef struct str {
 void str_init(str *s, arena *a);
 void str_put(str *s, const char *text);
 void str_putn(str *s, const char *text, size_t n);
+/* In quotes and escaped; a control character becomes a backslash, `control` and two hexadecimal
+ * digits. */
+void str_put_quoted(str *s, const char *text, const char *control);
 void str_printf(str *s, const char *fmt, ...) CGC_PRINTF(2, 3);
 /* Shortest decimal that reads back to the same float32, without suffix ("0.0244795", "1e-05");
  * independent of the locale. */

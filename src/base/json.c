@@ -323,17 +323,5 @@ const json *json_get(const json *object, const char *key)
 
 void json_put_string(str *s, const char *text)
 {
-    str_put(s, "\"");
-    for (const char *p = text; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c == '"' || c == '\\')
-            str_printf(s, "\\%c", c);
-        else if (c == '\n')
-            str_put(s, "\\n");
-        else if (c < 0x20 || c == 0x7f)
-            str_printf(s, "\\u%04x", c);
-        else
-            str_putn(s, p, 1);
-    }
-    str_put(s, "\"");
+    str_put_quoted(s, text, "u00");
 }

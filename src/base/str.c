@@ -60,6 +60,23 @@ void str_printf(str *s, const char *fmt, ...)
     va_end(again);
 }
 
+void str_put_quoted(str *s, const char *text, const char *control)
+{
+    str_put(s, "\"");
+    for (const char *p = text; *p; p++) {
+        unsigned char c = (unsigned char)*p;
+        if (c == '"' || c == '\\')
+            str_printf(s, "\\%c", c);
+        else if (c == '\n')
+            str_put(s, "\\n");
+        else if (c < 0x20 || c == 0x7f)
+            str_printf(s, "\\%s%02x", control, c);
+        else
+            str_putn(s, p, 1);
+    }
+    str_put(s, "\"");
+}
+
 /* Bytes of the sequence that starts with c and the smallest code point that may be written so; 0
  * if c starts none. */
 static size_t utf8_length(unsigned char c, uint32_t *out_bits, uint32_t *out_least)

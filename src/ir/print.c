@@ -27,23 +27,6 @@ static bool plain_name(const char *name)
            '\0';
 }
 
-static void put_string(str *s, const char *text)
-{
-    str_put(s, "\"");
-    for (const char *p = text; *p; p++) {
-        unsigned char c = (unsigned char)*p;
-        if (c == '"' || c == '\\')
-            str_printf(s, "\\%c", c);
-        else if (c == '\n')
-            str_put(s, "\\n");
-        else if (c < 0x20 || c == 0x7f)
-            str_printf(s, "\\x%02x", c);
-        else
-            str_putn(s, p, 1);
-    }
-    str_put(s, "\"");
-}
-
 static void put_f32(str *s, float v)
 {
     str_put_f32(s, v);
@@ -58,7 +41,7 @@ static void put_value(const printer *p, str *s, const ir_value *v)
         if (plain_name(v->name))
             str_put(s, v->name);
         else
-            put_string(s, v->name);
+            str_put_quoted(s, v->name, "x");
     } else if (v->kind == IR_VALUE_CONSTANT) {
         str_printf(s, "meta[relay.Constant][%d]",
                    (int)(p->numbers ? p->numbers[v->index] : v->index));
@@ -82,7 +65,7 @@ static void put_attr_value(const printer *p, str *s, const ir_attr *a)
         put_f32(s, a->f);
         break;
     case IR_ATTR_STRING:
-        put_string(s, a->s ? a->s : "");
+        str_put_quoted(s, a->s ? a->s : "", "x");
         break;
     case IR_ATTR_TENSOR:
         if (a->tensor)
@@ -176,7 +159,7 @@ static void put_attrs(printer *p, const ir_node *n, const char *end)
         str *s = &pieces[count++];
         str_init(s, a);
         str_put(s, "layer=");
-        put_string(s, n->layer);
+        str_put_quoted(s, n->layer, "x");
     }
     bool first = n->n_inputs == 0;
     for (size_t i = 0; i < count; i++, first = false)
@@ -207,7 +190,7 @@ static void put_header(const printer *p)
     str_put(p->out, "output_names=[");
     for (size_t i = 0; i < g->n_outputs; i++) {
         str_put(p->out, i ? ", " : "");
-        put_string(p->out, g->output_names[i]);
+        str_put_quoted(p->out, g->output_names[i], "x");
     }
     str_put(p->out, "]) {\n");
 }
