@@ -16,7 +16,7 @@ from opencgc._lib import encode, ffi, lib, text
 from opencgc.handles import Context, Handle
 from opencgc.hw import HWConfig
 from opencgc.program import DEFAULT_BUILD_PATH, ChimeraModule
-from opencgc.tensors import Tensors, TensorType, empty_like_types, order_inputs, read_type
+from opencgc.tensors import Tensors, TensorType, empty_like_types, named_types, order_inputs
 
 if TYPE_CHECKING:
     import os
@@ -67,21 +67,12 @@ class Graph(Handle):
     @property
     def inputs(self) -> dict[str, TensorType]:
         """Name and type of each input, in order."""
-        return self._types("input")
+        return named_types(self.context, self.pointer, "cgc_graph_input")
 
     @property
     def outputs(self) -> dict[str, TensorType]:
         """Name and type of each output, in order."""
-        return self._types("output")
-
-    def _types(self, side: str) -> dict[str, TensorType]:
-        count = getattr(lib, f"cgc_graph_{side}_count")(self.pointer)
-        types = {}
-        kind = ffi.new("cgc_tensor *")
-        for i in range(count):
-            self.context.check(getattr(lib, f"cgc_graph_{side}_type")(self.pointer, i, kind))
-            types[text(getattr(lib, f"cgc_graph_{side}_name")(self.pointer, i))] = read_type(kind)
-        return types
+        return named_types(self.context, self.pointer, "cgc_graph_output")
 
     def format(self, *, layers: bool = False) -> str:
         """Return the text form; layers=True adds the module path of each node."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from opencgc._lib import encode, ffi, lib, text
 from opencgc.handles import Context, Handle
-from opencgc.tensors import Tensors, TensorType, empty_like_types, order_inputs, read_type
+from opencgc.tensors import Tensors, TensorType, empty_like_types, named_types, order_inputs, read_type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,21 +109,12 @@ class ChimeraModule(Handle):
     @property
     def inputs(self) -> dict[str, TensorType]:
         """Name and type of each input, in order."""
-        return self._types("input")
+        return named_types(self.context, self.pointer, "cgc_program_input")
 
     @property
     def outputs(self) -> dict[str, TensorType]:
         """Name and type of each output, in order."""
-        return self._types("output")
-
-    def _types(self, side: str) -> dict[str, TensorType]:
-        count = getattr(lib, f"cgc_program_{side}_count")(self.pointer)
-        types = {}
-        kind = ffi.new("cgc_tensor *")
-        for i in range(count):
-            self.context.check(getattr(lib, f"cgc_program_{side}_type")(self.pointer, i, kind))
-            types[text(getattr(lib, f"cgc_program_{side}_name")(self.pointer, i))] = read_type(kind)
-        return types
+        return named_types(self.context, self.pointer, "cgc_program_output")
 
     def build(self, engine: str = "iss", cc: str = "", flags: str = "", *, traced: bool = False) -> None:
         """Run build.sh of the tree for an engine ("host", "iss", "epu_host")."""

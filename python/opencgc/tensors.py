@@ -17,6 +17,8 @@ from opencgc.errors import ArgumentError, TensorTypeError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from opencgc.handles import Context
+
 MAX_RANK = 8
 
 
@@ -57,6 +59,16 @@ def fill_type(tensor: Any, kind: TensorType) -> None:
 def read_type(tensor: Any) -> TensorType:
     """Return the type that a cgc_tensor describes."""
     return TensorType(tuple(tensor.dims[0 : tensor.rank]), text(lib.cgc_dtype_name(tensor.dtype)))
+
+
+def named_types(context: Context, pointer: Any, entries: str) -> dict[str, TensorType]:
+    """Return name and type of each entry; entries: what cgc_<...>_count, _name and _type begin with."""
+    kind = ffi.new("cgc_tensor *")
+    types = {}
+    for i in range(getattr(lib, f"{entries}_count")(pointer)):
+        context.check(getattr(lib, f"{entries}_type")(pointer, i, kind))
+        types[text(getattr(lib, f"{entries}_name")(pointer, i))] = read_type(kind)
+    return types
 
 
 class Tensors:

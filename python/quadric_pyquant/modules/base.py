@@ -23,6 +23,8 @@ from quadric_pyquant.arithmetic import Affine, fake_quantize
 from quadric_pyquant.observe import MinMax, make_observer
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from quadric_pyquant.settings import LayerSettings
 
 
@@ -34,35 +36,38 @@ class Role(IntEnum):
     UNUSED = 2
 
 
-class FloatModule(nn.Module):
-    """A layer without quantization parameters: float32 on the C kernel, on torch while training."""
+class TakenOver(nn.Module):
+    """A layer of the user's model that got another class; it keeps its parameters and attributes."""
 
-    float_layer: bool = True
     layer_name: str
     quant_settings: LayerSettings
 
     @classmethod
-    def adopt(cls, module: nn.Module, layer_name: str, settings: LayerSettings) -> FloatModule:
+    def adopt(cls, module: nn.Module, layer_name: str, settings: LayerSettings) -> Self:
         """Turn a float module into this class in place and return it."""
         module.__class__ = cls
         adopted: Any = module
         adopted.layer_name, adopted.quant_settings = layer_name, dict(settings)
         adopted._prepare()  # noqa: SLF001 - its own method
-        result: FloatModule = adopted
+        result: Self = adopted
         return result
 
     def _prepare(self) -> None:
         """Derive what forward needs from the float module's attributes."""
 
 
-class QuantModule(nn.Module):
+class FloatModule(TakenOver):
+    """A layer without quantization parameters: float32 on the C kernel, on torch while training."""
+
+    float_layer: bool = True
+
+
+class QuantModule(TakenOver):
     """Base of the int8 layers; operands names the inputs of forward, in order."""
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
 
     float_layer: bool
-    layer_name: str
-    quant_settings: LayerSettings
     stage: str
     calibrated: Tensor
     frozen: Tensor
@@ -70,16 +75,6 @@ class QuantModule(nn.Module):
     observers: dict[str, MinMax]
     call_tops: list[float]  # largest |y| of each call in the recorded forward
     calls_differ: int  # how often one forward calls the layer, if with very different ranges; else 0
-
-    @classmethod
-    def adopt(cls, module: nn.Module, layer_name: str, settings: LayerSettings) -> QuantModule:
-        """Turn a float module into this class in place and return it."""
-        module.__class__ = cls
-        adopted: Any = module
-        adopted.layer_name, adopted.quant_settings = layer_name, dict(settings)
-        adopted._prepare()  # noqa: SLF001 - its own method
-        result: QuantModule = adopted
-        return result
 
     def _prepare(self) -> None:
         """Make every buffer in its final shape; nothing is sized later."""
