@@ -2,7 +2,7 @@
  *
  * dense_s8 - int8 matrix product x[rows][in] * w[units][in]: exact int32 sum of (x - x_zp) * (w -
  * w_zp) plus bias, requantized (docs/numerics.md, rule 4). Four units at a time share the loads of
- * a row.
+ * a row. conv2d_s8 finishes a sum in the same way; each kernel is one file that can be taken alone.
  */
 #include "ccl.h"
 #include "requant.h"

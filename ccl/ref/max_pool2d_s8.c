@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * max_pool2d_s8 - largest value of each window, NHWC. Windows are cut to the input; the caller has
- * made sure that none is empty. Vectors run over channels.
+ * made sure that none is empty. Vectors run over channels. max_pool2d_f32 is the same loop with another
+ * element type and another comparison; as a macro of both it would be harder to read than twice.
  */
 #include "ccl.h"
 

@@ -31,7 +31,8 @@ CCL_INLINE void ccl_avg_pixel(const ccl_pool *p, ccl_taps_1d ys, ccl_taps_1d xs,
     }
 }
 
-/* One image; x, y: its first pixel inside any border. */
+/* One image; x, y: its first pixel inside any border. The loop stands in max_pool2d_s8.h too: its
+ * pixel must be inlined with constant parameters, which a call through a pointer does not promise. */
 CCL_INLINE void ccl_avg_pool2d(const ccl_pool *p, const uint8_t *x, uint8_t *y)
 {
     for (int32_t oy = 0; oy < p->oh; oy++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LRM[dst + i] = round_clamp((dequantize(a) + dequantize(b)) * y_scale), int8, i ascending. */
+/* LRM[dst + i] = round_clamp((dequantize(a) + dequantize(b)) * y_scale), int8, i ascending.
+ * The loop stands in add.h too: a file here is the whole meaning of one instruction. */
 #ifndef EPU_ADD_SCALED_H
 #define EPU_ADD_SCALED_H
 

@@ -53,17 +53,9 @@ static void put_scales(epu_emit *e, const ir_node *n, float factor)
         (int)ir_int(n, "y_zero_point"), (int)ir_int(n, "clamp_min"), (int)ir_int(n, "clamp_max"));
 }
 
-cgc_status epu_put_add(epu_emit *e, const plan_step *s)
+void epu_put_flat_tile_begin(epu_emit *e, const plan_step *s, const epu_flat *f)
 {
     const epu_step *d = epu_of(s);
-    const epu_flat *f = &d->u.flat;
-    epu_put_comment(
-        e, s,
-        arena_printf(e->a, "operands at %d and %d, results at %d, two buffers of %d bytes each",
-                     f->lrm_a, f->lrm_b, f->lrm_out, f->block));
-    put_load(e, s, f);
-    epu_put_head(e, s);
-    put_scales(e, s->node, f->factor);
     epu_put_block(e, "part", (epu_block){f->block, 1, f->block, f->block});
     epu_put_start(e, s, false);
     epu_line(e, "%s_load(s, 0);", s->function);
@@ -79,8 +71,10 @@ cgc_status epu_put_add(epu_emit *e, const plan_step *s)
     epu_line(e, "store_now(s);");
     epu_line(e, "ccl_wait(CCL_ARR, E_LOADED, s->loaded + tile + 1u);");
     epu_put_wait_two_back(e, "ARR", "STORED", "stored", "tile");
-    epu_line(e, "ccl_add%s(&sum, CCL_PAIR(%du + at, %du + at), CCL_PAIR(%du + at, %d));",
-             f->factor != 0.0f ? "_scaled" : "", f->lrm_a, f->lrm_b, f->lrm_out, f->block);
+}
+
+void epu_put_flat_tile_end(epu_emit *e, const plan_step *s, const epu_flat *f)
+{
     epu_line(e, "ccl_post(CCL_ARR, E_DONE);");
     epu_line(e,
              "store_later(s, &part, %s + first * %du, CCL_PAIR(%du + at, lanes), E_DONE, s->done + "
@@ -89,5 +83,21 @@ cgc_status epu_put_add(epu_emit *e, const plan_step *s)
     epu_end(e);
     const char *n = arena_printf(e->a, "%du", f->tiles);
     epu_put_end(e, s, &(epu_posts){.loaded = n, .done = n, .stored = n});
+}
+
+cgc_status epu_put_add(epu_emit *e, const plan_step *s)
+{
+    const epu_flat *f = &epu_of(s)->u.flat;
+    epu_put_comment(
+        e, s,
+        arena_printf(e->a, "operands at %d and %d, results at %d, two buffers of %d bytes each",
+                     f->lrm_a, f->lrm_b, f->lrm_out, f->block));
+    put_load(e, s, f);
+    epu_put_head(e, s);
+    put_scales(e, s->node, f->factor);
+    epu_put_flat_tile_begin(e, s, f);
+    epu_line(e, "ccl_add%s(&sum, CCL_PAIR(%du + at, %du + at), CCL_PAIR(%du + at, %d));",
+             f->factor != 0.0f ? "_scaled" : "", f->lrm_a, f->lrm_b, f->lrm_out, f->block);
+    epu_put_flat_tile_end(e, s, f);
     return CGC_OK;
 }

@@ -102,6 +102,10 @@ const char *epu_plane_offset(epu_emit *e, const epu_planes *f);
 const char *epu_pixel_offset(epu_emit *e, const epu_planes *f);
 const char *epu_stage_address(epu_emit *e, const plan_step *s, const plan_buffer *direct);
 
+/* ---- add.c, shared with table.c: the loop over tiles, all but its load and its instruction ---- */
+void epu_put_flat_tile_begin(epu_emit *e, const plan_step *s, const epu_flat *f);
+void epu_put_flat_tile_end(epu_emit *e, const plan_step *s, const epu_flat *f);
+
 /* ---- max_pool2d.c, shared with avg_pool2d.c ---- */
 void epu_put_pool_load(epu_emit *e, const plan_step *s, const epu_pool *f);
 void epu_put_pool_unit(epu_emit *e, const epu_pool *f);
