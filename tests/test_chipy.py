@@ -146,7 +146,7 @@ def test_a_value_used_twice_is_quantized_once():
     assert len(quantizations) == len(set(quantizations))
 
 
-def test_a_float_layer_stays_float():
+def with_float_fc() -> nn.Module:
     model = ConvLinear().eval()
     tag_all_modules(model)
     config = generate_quant_config(model)
@@ -154,6 +154,11 @@ def test_a_float_layer_stays_float():
     quantize_model(model, config)
     run_calibration(model, [image(2, 3, 8, 8)], num_batches=1)
     freeze_model_weights(model)
+    return model
+
+
+def test_a_float_layer_stays_float():
+    model = with_float_fc()
     x = image(1, 3, 8, 8)
     graph = export(model, x=X)
     assert "nn.dense(" in str(graph)
@@ -342,13 +347,7 @@ def test_a_model_that_is_not_one():
 
 
 def test_strict_makes_notes_errors():
-    model = ConvLinear().eval()
-    tag_all_modules(model)
-    config = generate_quant_config(model)
-    config["layers"]["fc"] = {"quantize": False}
-    quantize_model(model, config)
-    run_calibration(model, [image(2, 3, 8, 8)], num_batches=1)
-    freeze_model_weights(model)
+    model = with_float_fc()
     with chipy.options(strict=True):
         graph = export(model, x=X)
     with pytest.raises(errors.StrictError):

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from reference import graph as reference_graph
 
 opencgc = pytest.importorskip("opencgc")
+lowered = pytest.importorskip("lowered")
 if TYPE_CHECKING:
     import pathlib
 
@@ -89,22 +89,12 @@ class Network:
         return self.b.finish([self.dequantize(y, 0.05, 1)])
 
 
-def lowered_values(graph: Any, x: np.ndarray, path: pathlib.Path) -> dict[str, np.ndarray]:
-    """Values of the lowered graph by the reference alone."""
-    graph.save(path)
-    lowered = opencgc.load(path)
-    lowered.context.check(opencgc.graph.lib.cgc_graph_run_passes(lowered.pointer, b""))
-    lowered.save(path)
-    constants = reference_graph.read_constants(path.with_suffix(".safetensors"))
-    return reference_graph.evaluate_graph(lowered.format(layers=True), constants, {"x": x})
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("per_channel", [False, True], ids=["per tensor", "per channel"])
 def test_every_layer_equals_reference(tmp_path: pathlib.Path, *, per_channel: bool) -> None:
     graph = Network(per_channel=per_channel).build()
     x = np.random.default_rng(6).uniform(-3, 3, (1, 3, 33, 32)).astype(np.float32)
-    wanted = lowered_values(graph, x, tmp_path / "lowered.cgc")
+    wanted = lowered.lowered_values(graph, x, tmp_path / "lowered.cgc")
     last = list(wanted.values())[-1]
     assert np.array_equal(graph.run({"x": x})["out_0"], last)
     assert len(np.unique(last)) > 3  # the network says something

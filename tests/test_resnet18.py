@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from reference import graph as reference_graph
 
 torch = pytest.importorskip("torch")
 torchvision = pytest.importorskip("torchvision")
 opencgc = pytest.importorskip("opencgc")
+lowered = pytest.importorskip("lowered")
 pytest.importorskip("ziglang", reason="the cross compiler (PyPI package ziglang) is not installed")
 pytestmark = pytest.mark.slow
 LAYERS = 30  # 20 convolutions, 8 sums, pools, fc: no engine may show fewer
@@ -106,15 +106,6 @@ def compare_outputs(network: Network) -> None:
     assert found == dict.fromkeys(found, 0)
 
 
-def reference_values(graph: Any, x: np.ndarray, path: Path) -> dict[str, np.ndarray]:
-    graph.save(path)
-    lowered = opencgc.load(path)
-    lowered.context.check(opencgc.graph.lib.cgc_graph_run_passes(lowered.pointer, b""))
-    lowered.save(path)
-    constants = reference_graph.read_constants(path.with_suffix(".safetensors"))
-    return reference_graph.evaluate_graph(lowered.format(layers=True), constants, {"x": x})
-
-
 def compare_layers(module: Any, x: np.ndarray, engine: str, wanted: dict[str, np.ndarray]) -> None:
     compared = 0
     for layer in module.layer_values({"x": x}, engine):
@@ -133,7 +124,7 @@ def test_outputs_at_32(network: Network) -> None:
 @BOTH
 def test_every_layer_at_32(network: Network, tmp_path: Path) -> None:
     x = images(32)[:1]
-    wanted = reference_values(network.graph, x, tmp_path / "lowered.cgc")
+    wanted = lowered.lowered_values(network.graph, x, tmp_path / "lowered.cgc")
     assert np.array_equal(only(network.graph.run({"x": x})), list(wanted.values())[-1])
     for engine in ("host:ref", "host", "epu_host", "iss"):
         compare_layers(network.module, x, engine, wanted)
@@ -148,6 +139,6 @@ def test_outputs_and_layers_at_224(tmp_path: Path, *, per_channel: bool) -> None
     assert all(layer["cycles"] >= layer["roofline_cycles"] for layer in report["layers"])
     assert sum(layer["cycles"] for layer in report["layers"]) == report["total"]["cycles"]
     x = images(224)[:1]
-    wanted = reference_values(network.graph, x, tmp_path / "lowered.cgc")
+    wanted = lowered.lowered_values(network.graph, x, tmp_path / "lowered.cgc")
     for engine in ("host", "iss"):
         compare_layers(network.module, x, engine, wanted)
