@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * requant.h - the only rounding in the product (docs/numerics.md, rules 2 to 7). Everything that turns
- * a float32 into an integer includes this file: kernels, compiler, simulator, emitted programs.
+ * requant.h - the only rounding in the product (docs/numerics.md, rules 2 to 7), and its only NaN. Everything
+ * that turns a float32 into an integer includes this file: kernels, compiler, simulator, emitted programs.
  * Needs round-to-nearest-even float32 arithmetic without contraction (-ffp-contract=off) and without flush
  * to zero; uses no libm.
  */
@@ -42,6 +42,17 @@ static inline int8_t ccl_quantize(float x, float scale, int32_t zp, int32_t lo, 
 static inline float ccl_dequantize(int8_t q, float scale, int32_t zp)
 {
     return (float)((int32_t)q - zp) * scale;
+}
+
+/* Rule 9: what a float32 operator stores. Which NaN an operation gives differs from machine to machine
+ * (sign and payload), so every NaN that arithmetic makes is this one. */
+static inline float ccl_settle(float v)
+{
+    static const union {
+        uint32_t bits;
+        float value;
+    } nan = {0x7fc00000u};
+    return v == v ? v : nan.value;
 }
 
 #endif

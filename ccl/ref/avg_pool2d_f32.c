@@ -5,6 +5,7 @@
  * channels, a piece at a time.
  */
 #include "ccl.h"
+#include "requant.h"
 
 enum { AVG_POOL2D_F32_CHANNELS = 64 };
 
@@ -69,7 +70,7 @@ void ccl_avg_pool2d_f32(const ccl_avg_pool2d_params *p, const float *x, float *y
             const int32_t n = avg_pool2d_f32_min(g->c - c0, AVG_POOL2D_F32_CHANNELS);
             avg_pool2d_f32_sum(p, &w, image + c0, sum, n);
             for (int32_t c = 0; c < n; c++)
-                y[c0 + c] = sum[c] / (float)w.count;
+                y[c0 + c] = ccl_settle(sum[c] / (float)w.count);
         }
     }
 }

@@ -4,6 +4,7 @@
  * before the sum.
  */
 #include "ccl.h"
+#include "requant.h"
 
 void ccl_channel_affine_f32(const float *x, const float *scale, const float *shift, float *y,
                             int32_t outer, int32_t channels, int32_t inner)
@@ -13,7 +14,7 @@ void ccl_channel_affine_f32(const float *x, const float *scale, const float *shi
             const float a = scale[c], b = shift[c];
             for (int32_t i = 0; i < inner; i++) {
                 const float product = x[i] * a;
-                y[i] = product + b;
+                y[i] = ccl_settle(product + b);
             }
         }
     }

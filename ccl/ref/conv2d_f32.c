@@ -6,6 +6,7 @@
  * is turned to [ci][oc] on the stack.
  */
 #include "ccl.h"
+#include "requant.h"
 
 enum { CONV2D_F32_OCS = 8, CONV2D_F32_CI = 64, CONV2D_F32_PIXELS = 16 };
 
@@ -59,7 +60,7 @@ static void conv2d_f32_pixels(conv2d_f32_block *b, const float *bias, float *y)
     }
     for (int32_t i = 0; i < b->pixels; i++)
         for (int32_t j = 0; j < b->ocs; j++)
-            y[((b->oy * g->ow) + b->ox + i) * b->p->oc + j] = b->acc[i][j];
+            y[((b->oy * g->ow) + b->ox + i) * b->p->oc + j] = ccl_settle(b->acc[i][j]);
 }
 
 /* Channels first .. first + ocs - 1, all pixels of one image. */

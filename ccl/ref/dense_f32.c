@@ -5,6 +5,7 @@
  * units, never over the sum: a piece of the weights is turned to [k][unit] on the stack.
  */
 #include "ccl.h"
+#include "requant.h"
 
 enum { DENSE_F32_UNITS = 8, DENSE_F32_K = 64, DENSE_F32_ROWS = 16 };
 
@@ -52,7 +53,7 @@ void ccl_dense_f32(int32_t rows, int32_t in, int32_t units, const float *x, cons
             }
             for (int32_t i = 0; i < nr; i++)
                 for (int32_t j = 0; j < nu; j++)
-                    y[(r + i) * units + u + j] = b.acc[i][j];
+                    y[(r + i) * units + u + j] = ccl_settle(b.acc[i][j]);
         }
     }
 }

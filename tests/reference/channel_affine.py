@@ -5,9 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .common import Array, along, need
+import numpy as np
+
+from .common import Array, along, need, settle
 
 
 def reference(inputs: list[Array | None], attrs: dict[str, Any]) -> list[Array]:
     x = need(inputs[0])
-    return [x * along(need(inputs[1]), x.ndim, 1) + along(need(inputs[2]), x.ndim, 1)]
+    with np.errstate(all="ignore"):
+        return [settle(x * along(need(inputs[1]), x.ndim, 1) + along(need(inputs[2]), x.ndim, 1))]

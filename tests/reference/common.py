@@ -56,6 +56,11 @@ def requantize(acc: Array, attrs: dict[str, Any], channel_axis: int) -> Array:
     )
 
 
+def settle(v: Array) -> Array:
+    """Rule 9: a NaN that arithmetic made has the bits 0x7fc00000."""
+    return np.where(np.isnan(v), np.uint32(0x7FC00000).view(np.float32), v)
+
+
 def along(v: Any, ndim: int, axis: int) -> Array:
     """A scalar, or one value per channel, shaped to broadcast along axis."""
     values: Array = np.asarray(v)
@@ -132,5 +137,6 @@ def average_f32(x: Array, win: Window, count: Array) -> Array:
     total = np.zeros((*x.shape[:2], win.oh, win.ow), dtype=np.float32)
     for ky in range(win.kh):
         for kx in range(win.kw):
-            total = total + win.tap(p, ky, kx)
-    return np.asarray(total / count, dtype=np.float32)
+            with np.errstate(all="ignore"):
+                total = total + win.tap(p, ky, kx)
+    return settle(np.asarray(total / count, dtype=np.float32))

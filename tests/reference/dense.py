@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .common import Array, need
+from .common import Array, need, settle
 
 
 def reference(inputs: list[Array | None], attrs: dict[str, Any]) -> list[Array]:
@@ -16,5 +16,6 @@ def reference(inputs: list[Array | None], attrs: dict[str, Any]) -> list[Array]:
     if len(inputs) > 2 and inputs[2] is not None:
         y[...] = inputs[2]
     for k in range(w.shape[1]):
-        y = y + x[..., k : k + 1] * w[:, k]
-    return [y]
+        with np.errstate(all="ignore"):
+            y = y + x[..., k : k + 1] * w[:, k]
+    return [settle(y)]
