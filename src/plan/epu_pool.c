@@ -5,6 +5,8 @@
  * whole images instead gives each lane a channel and multiplies the pixels by ones, which sums any
  * number of them.
  */
+#include "avg_window.h"
+#include "ops/op_average.h"
 #include "plan/epu.h"
 
 enum { SCALAR_TILE = 90, SCALAR_OP = 25 /* scalar cycles per tile and per array operation */ };
@@ -66,36 +68,21 @@ static int64_t best_pool(const cgc_hw *hw, const epu_view *v, bool max, bool run
     return best;
 }
 
-/* Cells that the divisor of output pixel (oy, ox) counts. */
-static int32_t window_count(const plan_step *s, const plan_window *w, int32_t oy, int32_t ox)
-{
-    const ir_node *n = s->node;
-    if (ir_int(n, "divisor_override") > 0)
-        return (int32_t)ir_int(n, "divisor_override");
-    const bool pad = ir_bool(n, "count_include_pad");
-    const int32_t y0 = oy * w->stride_h - w->pad[0], x0 = ox * w->stride_w - w->pad[1];
-    const int32_t top = pad ? -w->pad[0] : 0, left = pad ? -w->pad[1] : 0;
-    const int32_t bottom = w->in.h + (pad ? w->pad[2] : 0), right = w->in.w + (pad ? w->pad[3] : 0);
-    const int32_t y1 = epu_min(y0 + w->kh, bottom), x1 = epu_min(x0 + w->kw, right);
-    return (y1 - (y0 > top ? y0 : top)) * (x1 - (x0 > left ? x0 : left));
-}
-
 float epu_average_multiplier(const plan_step *s, int32_t pixel)
 {
-    plan_window w;
-    if (!plan_window_of(s, &w))
-        return 0.0f;
-    const float count = (float)window_count(s, &w, pixel / w.out.w, pixel % w.out.w);
-    const float scale = ir_float(s->node, "x_scale") / count;
+    const ccl_avg_pool2d_params a = op_average_params(s->node, &s->node->inputs[0]->type);
+    const int32_t count = ccl_avg_window_at(&a, pixel / a.win.ow, pixel % a.win.ow).count;
+    const float scale = ir_float(s->node, "x_scale") / (float)count;
     return scale / ir_float(s->node, "y_scale");
 }
 
 static bool counts_vary(const plan_step *s, const plan_window *w)
 {
-    const int32_t first = window_count(s, w, 0, 0);
+    const ccl_avg_pool2d_params a = op_average_params(s->node, &s->node->inputs[0]->type);
+    const int32_t first = ccl_avg_window_at(&a, 0, 0).count;
     for (int32_t y = 0; y < w->out.h; y++)
         for (int32_t x = 0; x < w->out.w; x++)
-            if (window_count(s, w, y, x) != first)
+            if (ccl_avg_window_at(&a, y, x).count != first)
                 return true;
     return false;
 }

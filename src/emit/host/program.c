@@ -237,8 +237,8 @@ static cgc_status put_portable_file(host_emit *e)
         m);
     str_printf(
         e->c,
-        "#include \"%s.h\"\n#include \"%s_host.h\"\n\n#include \"border.h\"\n#include \"ccl.h\"\n"
-        "#include \"environment.h\"\n",
+        "#include \"%s.h\"\n#include \"%s_host.h\"\n\n#include \"kernels/border.h\"\n"
+        "#include \"kernels/ccl.h\"\n#include \"kernels/environment.h\"\n",
         m, m);
     if (host_plan_of(e->p)->has_vnni)
         str_put(e->c, "#ifdef __x86_64__\n#include \"x86_avx512vnni/supported.h\"\n#endif\n");
@@ -258,7 +258,9 @@ static void put_vnni_file(host_emit *e)
         "%s_host.c. */\n",
         m, m);
     str_printf(e->c,
-               "#include \"%s_host.h\"\n\n#include \"border.h\"\n#include \"environment.h\"\n", m);
+               "#include \"%s_host.h\"\n\n#include \"kernels/border.h\"\n"
+               "#include \"kernels/environment.h\"\n",
+               m);
     static const struct {
         const char *name, *arch;
     } kernels[] = {
@@ -282,7 +284,8 @@ static void put_vnni_file(host_emit *e)
 
 static cgc_status put_kernels(host_emit *e)
 {
-    static const char *const shared[] = {"ccl.h", "requant.h", "border.h", "environment.h"};
+    static const char *const shared[] = {"ccl.h", "requant.h", "avg_window.h", "border.h",
+                                         "environment.h"};
     for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
         TRY(emit_kernel(e->t, shared[i]));
     for (size_t i = 0; i < e->p->n_steps; i++) {
