@@ -53,7 +53,8 @@ typedef struct iss_stats {
     uint64_t macs; /* useful slots are the program's affair: these are lanes*no*k*M as issued */
     uint64_t busy[6];
     uint64_t stall[6][5];
-    uint64_t starved; /* cycles without work for ARR while it, ALD or the scalar core waited for DMI */
+    /* Cycles without work for ARR while it, ALD or the scalar core waited for DMI. */
+    uint64_t starved;
     uint64_t ops[6];
     uint64_t ddr_read_bytes, ddr_write_bytes; /* as transferred, whole bursts */
     uint64_t ocm_peak_bytes, lrm_peak_bytes;  /* highest offset touched + 1 */

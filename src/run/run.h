@@ -93,10 +93,10 @@ struct cgc_program {
     bool simulated;
     iss_stats total, *per_layer; /* per_layer: as layers, 0 first: what precedes the first mark */
 
-    arena result; /* text and values of the last run; emptied by the next */
-    ir_tensor *values;           /* after a traced run: as layers */
-    bool *seen;                  /* whether the value was recorded */
-    const char *text;            /* last report or proof */
+    arena result;      /* text and values of the last run; emptied by the next */
+    ir_tensor *values; /* after a traced run: as layers */
+    bool *seen;        /* whether the value was recorded */
+    const char *text;  /* last report or proof */
     arena text_arena;
     /* Held here so that they are freed even when memory runs out in the middle. */
     iss_machine *machine;

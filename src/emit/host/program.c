@@ -235,11 +235,10 @@ static cgc_status put_portable_file(host_emit *e)
         "/* Host program %s: portable layers and entry points. Generated: changes are lost.\n"
         " * Images lie channels last; some have a border of their zero point around them. */\n",
         m);
-    str_printf(
-        e->c,
-        "#include \"%s.h\"\n#include \"%s_host.h\"\n\n#include \"kernels/border.h\"\n"
-        "#include \"kernels/ccl.h\"\n#include \"kernels/environment.h\"\n",
-        m, m);
+    str_printf(e->c,
+               "#include \"%s.h\"\n#include \"%s_host.h\"\n\n#include \"kernels/border.h\"\n"
+               "#include \"kernels/ccl.h\"\n#include \"kernels/environment.h\"\n",
+               m, m);
     if (host_plan_of(e->p)->has_vnni)
         str_put(e->c, "#ifdef __x86_64__\n#include \"x86_avx512vnni/supported.h\"\n#endif\n");
     for (size_t i = 0; i < e->p->n_steps; i++)
