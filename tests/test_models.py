@@ -18,6 +18,7 @@ opencgc = pytest.importorskip("opencgc")
 torch = pytest.importorskip("torch")
 pytest.importorskip("ziglang", reason="the cross compiler (PyPI package ziglang) is not installed")
 from quant_models import SmallResNet, quantized, shake_batchnorm
+from random_models import RandomModel
 from torch import nn
 from torch.nn import functional
 
@@ -132,6 +133,18 @@ class HandedOn(nn.Module):
         return x, y, y
 
 
+class Offset(nn.Module):
+    """A sum with a constant of the value's own shape, without the dimension of images."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 5, 3, padding=1)
+        self.offset = nn.Parameter(torch.randn(5, 12, 13))
+
+    def forward(self, x):
+        return self.conv(x) + self.offset
+
+
 class Clamps(nn.Module):
     """Clips with one bound and with two, on int8 and on float32 values, around an average too."""
 
@@ -194,6 +207,7 @@ CASES = {
     "two outputs": Case(TwoOutputs, [THREE]),
     "reused": Case(Reused, [THREE]),
     "handed on": Case(HandedOn, [THREE]),
+    "offset": Case(Offset, [THREE]),
     "dense": Case(
         lambda: Stack(
             nn.Linear(513, 700), nn.ReLU(), nn.Linear(700, 1, bias=False), nn.Hardtanh(-0.2, 0.3)
@@ -296,6 +310,24 @@ def test_other_machines(name: str, machine: str) -> None:
     layers, total = report["layers"], report["total"]
     assert sum(layer["cycles"] for layer in layers) == total["cycles"] >= total["roofline_cycles"]
     assert all(layer["mac_utilization"] <= 1 for layer in layers)
+
+
+@pytest.mark.parametrize("seed", range(48))
+def test_random_models(seed: int) -> None:
+    """The front end on every model, the programs on some, each on a machine of its own."""
+    model = shake_batchnorm(RandomModel(seed))
+    shape = (model.batch, *model.shape)
+    batches = [torch.randn(shape) for _ in range(2)]
+    quantized(model, [x.clone() for x in batches], model.float_layers(seed), w_per_channel=seed % 2 == 0)
+    graph = export(model, x=Tensor(shape, "float32"))
+    with torch.no_grad():
+        found = model(batches[0].clone())
+    wanted = [y.contiguous().numpy() for y in (found if isinstance(found, tuple) else (found,))]
+    machine = list(MACHINES.values())[seed // 8 % len(MACHINES)]
+    engines = ["interp", "host", "iss:race"] if seed % 8 == 0 else ["interp"]
+    for engine in engines:
+        run = graph.run({"x": batches[0].numpy()}, engine, opencgc.HWConfig(**machine))
+        assert differing(wanted, run) == 0, engine
 
 
 def test_integers_in_and_out() -> None:

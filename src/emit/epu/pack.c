@@ -138,12 +138,13 @@ static void pack_average(const plan_step *s, char *out)
         memset(out + f->n_consts * EPU_CONST_BYTES, 1, (size_t)f->taps);
 }
 
-/* A constant operand of an addition, in the layout of the result. */
+/* A constant operand of an addition, in the layout of the result. Its dimensions of 1 in front may
+ * be missing. */
 static void pack_operand(const plan_step *s, const epu_piece *w, char *out)
 {
     const ir_value *v = s->node->inputs[w->set];
     const plan_buffer *y = s->output;
-    if (y->layout == PLAN_NHWC && v->type.rank == 4)
+    if (y->layout == PLAN_NHWC)
         op_nchw_to_nhwc(v->data, out, y->dims.n, y->dims.c, y->dims.h, y->dims.w, 1);
     else
         memcpy(out, v->data, ir_type_bytes(&v->type));
