@@ -44,6 +44,24 @@ def test_files_and_functions_exist(page: str) -> None:
     assert wrong == []
 
 
+@pytest.fixture(scope="module")
+def known() -> set[str]:
+    """All words of the sources, and the names of their files."""
+    known: set[str] = set()
+    for folder in ("include", "src", "iss", "isa", "ccl", "python", "tests", "cmake", "examples", "bench"):
+        for file in (ROOT / folder).rglob("*"):
+            if file.suffix in {".c", ".h", ".def", ".py", ".cmake", ".toml"}:
+                known |= {file.stem, *re.findall(r"\w+", file.read_text("utf-8"))}
+    return known
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_names_exist(page: str, known: set[str]) -> None:
+    """Names with an underscore are functions, types, fields or settings."""
+    named = {name for word in words(page) for name in re.findall(r"(?<![<\w])[A-Za-z]\w*_\w+(?!\w*>)", word)}
+    assert sorted(named - known) == []
+
+
 def test_every_page_can_be_reached() -> None:
     reached, todo = set(), ["README.md"]
     while todo:
