@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * op_average.h - what the four average operators share: attribute rows, geometry, checks. */
+ * op_average.h - what the four average operators share: attribute rows, geometry, checks. Each still has
+ * its own infer and eval, as every operator file has: they differ in where the geometry comes from. */
 #ifndef CGC_OP_AVERAGE_H
 #define CGC_OP_AVERAGE_H
 
