@@ -92,7 +92,7 @@ def test_build_relay_writes_the_tree_and_the_paths_follow(tmp_path, monkeypatch)
     assert (tmp_path / "other/dense_two/dense_two_host.c").exists()
 
 
-@pytest.mark.parametrize("name", ["../escape", "/absolute", "a/b", "", "1st", "x y"])
+@pytest.mark.parametrize("name", ["../escape", "/absolute", "a/b", "", "1st", "x y", "ccl_epu"])
 def test_a_module_name_with_a_path_in_it(tmp_path, name):
     target = tvm.target.epu(model="", **TARGET)
     with (

@@ -74,6 +74,24 @@ def test_wrong_modes_are_refused(graph: Any, flags: str, tmp_path: Path) -> None
         module.run({"x": np.zeros((1, 3, 12, 10), np.float32)}, "host:ref")
 
 
+@pytest.mark.parametrize("what", ["host", "iss", "epu_host"])
+def test_own_flags_give_no_warning(graph: Any, what: str, tmp_path: Path) -> None:
+    """With the optimisation of build.sh: what is inlined shows more to the compiler's warnings."""
+    module = graph.compile("net", build_path=tmp_path)
+    for cc in [""] if what == "iss" else compilers():
+        module.build(what, cc, STRICT)
+
+
+@pytest.mark.parametrize("name", ["ccl", "border", "environment", "stdint", "int", "kernels"])
+def test_names_of_other_files(graph: Any, name: str, tmp_path: Path) -> None:
+    """A module's header may have the name of a kernel's or of the C library's."""
+    module = graph.compile(name, build_path=tmp_path)
+    x = {"x": np.ones((1, 3, 12, 10), np.float32)}
+    wanted = graph.run(x)["out_0"]
+    for engine in ("host", "epu_host"):
+        np.testing.assert_array_equal(module.run(x, engine)["out_0"], wanted)
+
+
 def test_command(graph: Any, tmp_path: Path, rng: np.random.Generator) -> None:
     module = graph.compile("net", build_path=tmp_path)
     module.build("host")

@@ -12,10 +12,13 @@
 
 enum { MODULE_NAME_MAX = 64 };
 
+/* Names of the program's functions and types begin with the module's; "ccl_" is the kernels'. */
 static bool usable_name(const char *name)
 {
     size_t n = strlen(name);
     if (n == 0 || n > MODULE_NAME_MAX || (name[0] >= '0' && name[0] <= '9'))
+        return false;
+    if (strncmp(name, "ccl_", strlen("ccl_")) == 0)
         return false;
     return strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == n;
 }
@@ -28,7 +31,8 @@ cgc_status compile_check_name(cgc_ctx *ctx, const char *name)
         ctx, CGC_E_NAME,
         (diag_info){.setting = "module_name",
                     .found = name[0] ? name : "an empty name",
-                    .wanted = "letters, digits and '_', at most 64, not starting with a digit",
+                    .wanted = "letters, digits and '_', at most 64, not starting with a digit or "
+                              "'ccl_'",
                     .cure = "give a plain name and choose the folder with build_path"},
         "module name is unusable");
 }

@@ -171,7 +171,7 @@ static void put_top(epu_emit *e)
         p->hw.ocm_size);
     put_map(e);
     str_put(e->c,
-            " */\n#include \"ccl.h\"\n#include \"ccl_epu.h\"\n\n#include <stddef.h>\n\n"
+            " */\n#include \"kernels/ccl.h\"\n#include \"kernels/epu/ccl_epu.h\"\n\n#include <stddef.h>\n\n"
             "#if defined(__riscv)\nvoid *memcpy(void *to, const void *from, size_t bytes);\n#else\n"
             "#include <string.h>\n#endif\n");
     str_put(e->c, events);
@@ -326,15 +326,15 @@ static void put_native_memory(epu_emit *e)
                "\n/* The same program on this machine: the arena holds OCM, DDR and the array's "
                "own memory. */\n"
                "enum { OCM_BYTES = %d, DDR_BYTES = %llu, WEIGHTS_BYTES = %zu };\n\n"
-               "static ccl_epu_config configuration(uint8_t *arena)\n{\n"
-               "    const ccl_epu_config c = {%d, %d, %d, %d, arena, arena + OCM_BYTES, OCM_BYTES, "
-               "DDR_BYTES};\n"
+               "static ccl_epu_config configuration(uint8_t *ocm, uint8_t *ddr)\n{\n"
+               "    const ccl_epu_config c = {%d, %d, %d, %d, ocm, ddr, OCM_BYTES, DDR_BYTES};\n"
                "    return c;\n}\n",
                hw->ocm_size, (unsigned long long)aligned((int64_t)e->map.bytes + 1), e->weights.len,
                hw->array_size, hw->macs_per_pe, hw->lrm_size, hw->num_acc);
     str_printf(e->c,
-               "\nsize_t %s_arena_bytes(void)\n{\n    static uint8_t base[1];\n"
-               "    const ccl_epu_config c = configuration(base);\n"
+               "\nsize_t %s_arena_bytes(void)\n{\n"
+               "    static uint8_t none; /* sizes alone matter here */\n"
+               "    const ccl_epu_config c = configuration(&none, &none);\n"
                "    return (size_t)OCM_BYTES + DDR_BYTES + ccl_epu_bytes(&c);\n}\n",
                e->p->module);
     str_printf(e->c, "\nsize_t %s_weights_bytes(void)\n{\n    return WEIGHTS_BYTES;\n}\n",
@@ -379,7 +379,7 @@ static void put_native_run(epu_emit *e)
                m, m);
     e->depth = 1;
     epu_line(e, "uint8_t *const ocm = (uint8_t *)arena, *const ddr = ocm + OCM_BYTES;");
-    epu_line(e, "const ccl_epu_config c = configuration(ocm);");
+    epu_line(e, "const ccl_epu_config c = configuration(ocm, ddr);");
     epu_line(e, "hook h;");
     epu_line(e, "if (variant && variant[0])");
     epu_line(e, "    return 2;");
