@@ -78,6 +78,7 @@ def test_random_inputs_are_the_same_each_time(model: pathlib.Path) -> None:
         (["run", "MODEL"], "input 'x' is missing"),
         (["run", "MODEL", "--random", "x"], "--random wants a number"),
         (["run", "MODEL", "--inputs", "y=f.npy"], "--inputs wants NAME=FILE.npy"),
+        (["run", "MODEL", "--inputs", "y=f.npy"], "the model's input: x float32[1, 3, 8, 8]"),
         (["run", "MODEL", "--inputs", "x=absent.npy"], "absent.npy: it cannot be opened"),
         (["run", "MODEL", "--random", "1", "--engine", "gpu"], "found gpu"),
         (["run", "absent.cgc", "--random", "1"], "absent.cgc"),
@@ -117,6 +118,7 @@ def test_wrong_npy(model: pathlib.Path, tmp_path: pathlib.Path, array: np.ndarra
     done = cgc("run", model, "--inputs", f"x={tmp_path / 'x.npy'}")
     assert done.returncode == 2
     assert words in done.stderr
+    assert "the model's input: x float32[1, 3, 8, 8]" in done.stderr
 
 
 @pytest.mark.parametrize("cut", [0, 5, 9, 40, -1])
@@ -125,6 +127,25 @@ def test_cut_npy(model: pathlib.Path, tmp_path: pathlib.Path, cut: int) -> None:
     data = (tmp_path / "x.npy").read_bytes()
     (tmp_path / "x.npy").write_bytes(data[:cut])
     assert cgc("run", model, "--inputs", f"x={tmp_path / 'x.npy'}").returncode == 2
+
+
+def test_help_of_a_command() -> None:
+    done = cgc("compile", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "cgc compile MODEL.cgc [-o DIR]" in done.stdout
+    assert "--set NAME=VALUE (cgc isa --parameters lists them)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "option", [("--hw", "cx-nano"), ("--set", "array_size=8"), ("--name", "b"), ("-o", "d")]
+)
+def test_a_tree_is_not_compiled_again(
+    model: pathlib.Path, tmp_path: pathlib.Path, option: tuple[str, str]
+) -> None:
+    cgc("compile", model, "-o", tmp_path / "out", "--name", "net")
+    done = cgc("sim", tmp_path / "out/net", "--random", 1, *option)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"{option[0]} is for a MODEL.cgc" in done.stderr
 
 
 def test_compile_leaves_only_the_tree(model: pathlib.Path, tmp_path: pathlib.Path) -> None:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * cmd_isa.c - cgc isa: the array instructions (isa/isa.def), or with --parameters the hardware
+ * cmd_isa.c - cgc isa: the array instructions (isa/isa.def), or with an option the hardware
  * description that a preset or file gives (isa/hwconfig.def). */
 #include "cli/cli.h"
 
@@ -32,7 +32,9 @@ static int show_parameters(cli_session *s)
 
 static int show_insns(void)
 {
-    printf("opcode custom-0 (0x0b), R4 format; funct3.funct2, name, queue, operands\n");
+    printf("opcode custom-0 (0x0b), R4 format; funct3.funct2, name, queue, operands\n"
+           "in cycles: s = unit_overhead, M = macs_per_pe; ports and waits come on top "
+           "(docs/machine.md)\n");
     for (size_t i = 0; i < sizeof insns / sizeof insns[0]; i++)
         printf("%d.%d  ccl_%-17s %-6s  (%s)\n     %s\n     cycles: %s\n", insns[i].funct3,
                insns[i].funct2, insns[i].name, insns[i].queue, insns[i].operands, insns[i].meaning,
@@ -48,7 +50,7 @@ int cmd_isa(int argc, char **argv)
     cli_session s;
     if (!cli_parse(argc, argv, options, 0, &args))
         return CLI_ERROR;
-    if (!cli_get(&args, "--parameters", NULL))
+    if (!args.n_given)
         return show_insns();
     if (!cli_session_open(&s, &args))
         return cli_session_close(&s, CLI_ERROR);

@@ -19,15 +19,27 @@ static const command commands[] = {
 #undef COMMAND
     {NULL, NULL, NULL, NULL}};
 
+static void show_command(FILE *to, const command *c)
+{
+    fprintf(to, "  cgc %s %s\n        %s\n", c->name, c->usage, c->meaning);
+}
+
+static void show_model_options(FILE *to)
+{
+    fputs("\nA MODEL.cgc is what save() of a graph writes; a TREE is a folder that cgc compile "
+          "wrote.\n"
+          "Where a MODEL.cgc is compiled: -o DIR (default ccl_build), --name NAME, --strict,\n"
+          "--hw PRESET|FILE.json and --set NAME=VALUE (cgc isa --parameters lists them).\n"
+          "With every model: --verbose, --dump PASSES|all\n",
+          to);
+}
+
 static void show_help(FILE *to)
 {
     fprintf(to, "cgc %s - quantized neural networks to C programs\n\n", cgc_version());
     for (const command *c = commands; c->name; c++)
-        fprintf(to, "  cgc %s %s\n        %s\n", c->name, c->usage, c->meaning);
-    fprintf(to, "\nA MODEL.cgc is what save() of a graph writes; a TREE is a folder that cgc "
-                "compile wrote.\n"
-                "Options for models: --hw PRESET|FILE.json, --set NAME=VALUE, --strict, --verbose, "
-                "--dump PASSES|all\n");
+        show_command(to, c);
+    show_model_options(to);
 }
 
 static const command *find_command(const char *name)
@@ -60,6 +72,11 @@ int main(int argc, char **argv)
         return finish(CLI_OK);
     }
     const command *c = find_command(name);
+    if (c && argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0)) {
+        show_command(stdout, c);
+        show_model_options(stdout);
+        return finish(CLI_OK);
+    }
     if (c)
         return finish(c->run(argc - 1, argv + 1));
     if (*name)

@@ -118,6 +118,14 @@ static void module_name(const char *path, char *out, size_t room)
 
 static bool load_tree(cli_session *s, const cli_args *args, const char *path)
 {
+    static const char *const of_compile[] = {"--hw", "--set", "--name", "-o"};
+    for (size_t i = 0; i < sizeof of_compile / sizeof of_compile[0]; i++) {
+        if (cli_get(args, of_compile[i], NULL)) {
+            cli_usage(args, "%s is for a MODEL.cgc: the program in '%s' is compiled already",
+                      of_compile[i], path);
+            return false;
+        }
+    }
     char name[256];
     stem(path, name, sizeof name);
     int n = snprintf(s->path, sizeof s->path, "%s/%s.cgc", path, name);

@@ -97,6 +97,22 @@ static bool allocate(cgc_tensor *t)
     return t->data != NULL;
 }
 
+/* "out_0 float32[1, 4]" */
+static void print_type(FILE *to, const char *name, const cgc_tensor *t)
+{
+    fprintf(to, "%s %s[", name, cgc_dtype_name(t->dtype));
+    for (int32_t d = 0; d < t->rank; d++)
+        fprintf(to, "%s%lld", d ? ", " : "", (long long)t->dims[d]);
+    fputs("]", to);
+}
+
+static void print_input(const cli_tensors *inputs, int32_t i)
+{
+    fputs("the model's input: ", stderr);
+    print_type(stderr, inputs->names[i], &inputs->t[i]);
+    fputs("\n", stderr);
+}
+
 /* --inputs name=FILE.npy */
 static bool read_input(const cli_args *args, const char *text, cli_tensors *out)
 {
@@ -107,11 +123,15 @@ static bool read_input(const cli_args *args, const char *text, cli_tensors *out)
         free(out->t[i].data);
         out->t[i].data = NULL;
         const char *wrong = npy_read(text + n + 1, &out->t[i]);
-        if (wrong)
+        if (wrong) {
             cli_usage(args, "%s: %s", text + n + 1, wrong);
+            print_input(out, i);
+        }
         return !wrong;
     }
     cli_usage(args, "--inputs wants NAME=FILE.npy with an input of the model, not '%s'", text);
+    for (int32_t i = 0; i < out->n; i++)
+        print_input(out, i);
     return false;
 }
 
@@ -183,10 +203,8 @@ static void print_tensor(const char *name, const cgc_tensor *t)
     uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a over the bytes: equal runs print equal lines */
     for (size_t i = 0; i < t->bytes; i++)
         hash = (hash ^ ((const unsigned char *)t->data)[i]) * 0x100000001b3u;
-    printf("%s %s[", name, cgc_dtype_name(t->dtype));
-    for (int32_t d = 0; d < t->rank; d++)
-        printf("%s%lld", d ? ", " : "", (long long)t->dims[d]);
-    printf("] fnv1a %016llx:", (unsigned long long)hash);
+    print_type(stdout, name, t);
+    printf(" fnv1a %016llx:", (unsigned long long)hash);
     for (size_t i = 0; i < elems && i < SHOWN_VALUES; i++)
         print_value(t, i);
     printf("%s\n", elems > SHOWN_VALUES ? " ..." : "");
