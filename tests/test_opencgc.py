@@ -210,6 +210,11 @@ INPUT_ERRORS = [
         "error[E_TYPE]: input 'x' has the wrong element type; found Tensor[(1, 3, 6, 6), float64], "
         "wanted Tensor[(1, 3, 6, 6), float32]\n  cure: use x.astype('float32')",
     ),
+    (
+        np.zeros((1, 3, 6, 6), np.float32),
+        "error[E_ARGUMENT]: the inputs are not a dict; found ndarray, wanted x\n"
+        "  cure: give run() one array per input name: {'x': array}",
+    ),
 ]
 
 
@@ -260,6 +265,11 @@ def test_hwconfig_refuses_what_makes_no_sense():
         opencgc.HWConfig.preset("cx-preform")
     with pytest.raises(errors.TargetError, match="not a number"):
         opencgc.HWConfig(array_size=...)
+
+
+def test_compile_refuses_a_preset_without_hwconfig(rng, tmp_path):
+    with pytest.raises(errors.TargetError, match=r"found 'cx-nano', wanted a HWConfig\n.*HWConfig\.preset"):
+        conv_graph(rng).compile("m", "cx-nano", tmp_path)
 
 
 def test_hwconfig_from_json(tmp_path):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from opencgc._lib import encode, ffi, lib, text
 from opencgc.handles import Context, Handle
-from opencgc.hw import HWConfig
+from opencgc.hw import HWConfig, checked_hw
 from opencgc.program import DEFAULT_BUILD_PATH, ChimeraModule
 from opencgc.tensors import Tensors, TensorType, empty_like_types, named_types, order_inputs
 
@@ -98,7 +98,7 @@ class Graph(Handle):
         build_path: str | os.PathLike[str] = DEFAULT_BUILD_PATH,
     ) -> ChimeraModule:
         """Write the program to <build_path>/<module_name>/; hw None means the default hardware."""
-        hw = HWConfig() if hw is None else hw
+        hw = checked_hw(hw)
         out = ffi.new("cgc_program **")
         self.context.check(
             lib.cgc_compile(self.pointer, hw.pointer, encode(module_name), encode(str(build_path)), out)
@@ -145,7 +145,7 @@ class Graph(Handle):
 
     def _module(self, hw: HWConfig | None) -> ChimeraModule:
         """Return this graph compiled for hw, compiled once per hardware."""
-        hw = HWConfig() if hw is None else hw
+        hw = checked_hw(hw)
         key = tuple(hw.values().values())
         if key not in self._modules:
             folder = tempfile.TemporaryDirectory(prefix="opencgc-")

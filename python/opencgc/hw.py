@@ -115,3 +115,18 @@ class HWConfig(Handle):
         defaults = HWConfig().values()
         changed = {name: value for name, value in self.values().items() if value != defaults[name]}
         return f"HWConfig({', '.join(f'{name}={value}' for name, value in changed.items())})"
+
+
+def checked_hw(hw: HWConfig | None) -> HWConfig:
+    """Return the hardware, None is the default; an error for what is no HWConfig, as the name of a preset."""
+    if hw is None:
+        return HWConfig()
+    if not isinstance(hw, HWConfig):
+        raise TargetError(
+            "the hardware is not a HWConfig",
+            setting="hw",
+            found=repr(hw),
+            wanted="a HWConfig",
+            cure="use HWConfig(array_size=8, ...), HWConfig.preset(name) or HWConfig.from_json(path)",
+        )
+    return hw

@@ -6,6 +6,7 @@ A tensor table borrows the arrays' memory: the arrays must live as long as the t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,7 @@ from opencgc._lib import encode, ffi, lib, text
 from opencgc.errors import ArgumentError, TensorTypeError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from opencgc.handles import Context
 
@@ -95,6 +96,13 @@ def empty_like_types(types: Sequence[TensorType]) -> list[np.ndarray[Any, Any]]:
 
 def order_inputs(given: Mapping[str, Any], wanted: Mapping[str, TensorType]) -> list[np.ndarray[Any, Any]]:
     """Return the arrays in the order of the wanted names; nothing is converted, everything is checked."""
+    if not isinstance(given, Mapping):
+        raise ArgumentError(
+            "the inputs are not a dict",
+            found=type(given).__name__,
+            wanted=", ".join(wanted),
+            cure=f"give run() one array per input name: {{'{next(iter(wanted), 'x')}': array}}",
+        )
     missing = [name for name in wanted if name not in given]
     extra = [name for name in given if name not in wanted]
     if missing or extra:
