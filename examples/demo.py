@@ -225,7 +225,7 @@ def main() -> int:
         differing += big_part()
     say()
     say("next: .venv/bin/python examples/worked_example.py (every step spelled out), or change the hardware:")
-    say("      HWConfig.preset('cx-8x8x16') in examples/demo.py, and look at report.txt again")
+    say("      HARDWARE = 'cx-8x8x16' in examples/demo.py, then ./demo again: cycles, report.txt")
     return 0 if differing == 0 else 1
 
 
