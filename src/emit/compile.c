@@ -27,14 +27,14 @@ cgc_status compile_check_name(cgc_ctx *ctx, const char *name)
 {
     if (usable_name(name))
         return CGC_OK;
-    return diag(
-        ctx, CGC_E_NAME,
-        (diag_info){.setting = "module_name",
-                    .found = name[0] ? name : "an empty name",
-                    .wanted = "letters, digits and '_', at most 64, not starting with a digit or "
-                              "'ccl_'",
-                    .cure = "give a plain name and choose the folder with build_path"},
-        "module name is unusable");
+    return diag(ctx, CGC_E_NAME,
+                (diag_info){.setting = "module_name",
+                            .found = name[0] ? name : "an empty name",
+                            .wanted =
+                                "letters, digits and '_', at most 64, not starting with a digit or "
+                                "'ccl_'",
+                            .cure = "give a plain name and choose the folder with build_path"},
+                "module name is unusable");
 }
 
 static str *new_texts(arena *a, size_t n)

@@ -171,7 +171,8 @@ static void put_top(epu_emit *e)
         p->hw.ocm_size);
     put_map(e);
     str_put(e->c,
-            " */\n#include \"kernels/ccl.h\"\n#include \"kernels/epu/ccl_epu.h\"\n\n#include <stddef.h>\n\n"
+            " */\n#include \"kernels/ccl.h\"\n#include \"kernels/epu/ccl_epu.h\"\n\n"
+            "#include <stddef.h>\n\n"
             "#if defined(__riscv)\nvoid *memcpy(void *to, const void *from, size_t bytes);\n#else\n"
             "#include <string.h>\n#endif\n");
     str_put(e->c, events);
