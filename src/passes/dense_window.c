@@ -54,8 +54,8 @@ static cgc_status replace(ir_graph *g, ir_node *dense, ir_value *image)
     const bool bias = dense->n_inputs > 2 && dense->inputs[2];
     ir_value *const operands[] = {image, window_weight(g, dense->inputs[1], &image->type),
                                   bias ? dense->inputs[2] : NULL};
-    ir_node *conv = ir_make_node(g, op_by_id(OP_qlinear_conv2d), operands, bias ? 3 : 2,
-                                 dense->layer);
+    ir_node *conv =
+        ir_make_node(g, op_by_id(OP_qlinear_conv2d), operands, bias ? 3 : 2, dense->layer);
     copy_attrs(dense, conv);
     ir_set_int(conv, "channels", dense->results[0]->type.dims[1]);
     ir_set_ints(g, conv, "kernel_size", image->type.dims + 2, 2);
