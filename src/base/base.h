@@ -81,6 +81,14 @@ size_t parse_f64(const char *text, double *out_value);
 /* Parses a decimal int64 in range. Returns characters used, 0 if none or out of range. */
 size_t parse_i64(const char *text, int64_t *out_value);
 
+/* "1 tile", "3 tiles". */
+const char *text_count(arena *a, int64_t n, const char *thing);
+/* The one of n names that is most like name, for "did you mean": NULL if none is (a third of the
+ * letters or more would have to change). */
+const char *text_nearest(const char *name, const char *const *names, size_t n);
+/* Letters to change, add or drop between two words; only the first 64 of each count. */
+int text_distance(const char *a, const char *b);
+
 /* Well-formed UTF-8 without NUL. */
 bool utf8_valid(const char *text, size_t n);
 
@@ -176,7 +184,11 @@ cgc_status file_read(cgc_ctx *ctx, arena *a, const char *path, size_t max_bytes,
 cgc_status file_write(cgc_ctx *ctx, const char *path, const void *data, size_t bytes);
 cgc_status dir_make(cgc_ctx *ctx, const char *path);   /* mkdir -p */
 cgc_status dir_remove(cgc_ctx *ctx, const char *path); /* rm -r; fine if absent */
-/* Renames over an old tree. */
+/* A new folder "<folder>/<prefix><pid>_<n>" of the caller's own; removes those that processes which
+ * no longer run have left. */
+cgc_status dir_make_temp(cgc_ctx *ctx, const char *folder, const char *prefix, const char **out);
+/* Renames over an old tree: in one step where the system can, else there is a moment without a
+ * tree. */
 cgc_status dir_replace(cgc_ctx *ctx, const char *from, const char *to);
 /* Names in a folder but . and .., sorted; none if it cannot be read. */
 const char **dir_list(arena *a, const char *path, size_t *out_count);

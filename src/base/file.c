@@ -4,15 +4,23 @@
  * temporary name beside the target, fsync, rename, so that a reader sees the old or the new file
  * and never half of one. Nothing that can run out of memory happens while a file is open.
  */
+#if defined(__linux__)
+#define _GNU_SOURCE 1 /* syscall(), for the exchange of two folders in one step */
+#endif
 #include "base/base.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 enum { MAX_TREE_DEPTH = 64, MAX_TEMP_TRIES = 1000 };
@@ -238,8 +246,57 @@ const char **dir_list(arena *a, const char *path, size_t *out_count)
     return names;
 }
 
+/* Removes what processes that no longer run have left: folders "<prefix><pid>_<n>". What cannot be
+ * removed stays. */
+static void sweep(cgc_ctx *ctx, const char *folder, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+    size_t n;
+    const char **names = dir_list(&ctx->arena, folder, &n);
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(names[i], prefix, length) != 0)
+            continue;
+        char *end;
+        const long pid = strtol(names[i] + length, &end, 10);
+        const bool ours = pid > 0 && pid <= INT_MAX && *end == '_';
+        if (!ours || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
+            continue;
+        const cgc_error before = ctx->error;
+        if (dir_remove(ctx, arena_printf(&ctx->arena, "%s/%s", folder, names[i])) != CGC_OK)
+            ctx->error = before;
+    }
+}
+
+cgc_status dir_make_temp(cgc_ctx *ctx, const char *folder, const char *prefix, const char **out)
+{
+    sweep(ctx, folder, prefix);
+    for (int try = 0; try < MAX_TEMP_TRIES; try++) {
+        *out = arena_printf(&ctx->arena, "%s/%s%ld_%d", folder, prefix, (long)getpid(), try);
+        if (mkdir(*out, 0777) == 0)
+            return CGC_OK;
+        if (errno != EEXIST)
+            break;
+    }
+    return fail(ctx, "make folder", *out, errno);
+}
+
+/* Exchanges two folders in one step, where the system can. */
+static bool exchange(const char *a, const char *b)
+{
+#if defined(__linux__) && defined(SYS_renameat2)
+    const unsigned rename_exchange = 2;
+    return syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, rename_exchange) == 0;
+#else
+    (void)a;
+    (void)b;
+    return false;
+#endif
+}
+
 cgc_status dir_replace(cgc_ctx *ctx, const char *from, const char *to)
 {
+    if (exchange(from, to))
+        return dir_remove(ctx, from);
     size_t room = strlen(to) + 48;
     char *old = arena_alloc(&ctx->arena, room);
     bool had = false;
@@ -256,6 +313,8 @@ cgc_status dir_replace(cgc_ctx *ctx, const char *from, const char *to)
         int error = errno;
         if (had)
             (void)rename(old, to);
+        else if (exchange(from, to)) /* another compile was first */
+            return dir_remove(ctx, from);
         return fail(ctx, "rename to", to, error);
     }
     return had ? dir_remove(ctx, old) : CGC_OK;

@@ -44,6 +44,7 @@ static const char *const body =
     "\n"
     "mkdir -p build\n"
     "WORK=build/.work-$$\n"
+    "rm -rf \"$WORK\" # of a build that was killed\n"
     "mkdir \"$WORK\"\n"
     "trap 'rm -rf \"$ROOT/$WORK\"' EXIT\n"
     "trap 'exit 130' INT TERM\n"

@@ -8,7 +8,6 @@
 #include "passes/pass.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { MODULE_NAME_MAX = 64 };
 
@@ -76,7 +75,6 @@ static cgc_status write_tree(ir_graph *original, emit_tree *t, const char *modul
                              const char *folder, const char *final_path)
 {
     cgc_ctx *ctx = t->ctx;
-    TRY(dir_remove(ctx, folder));
     TRY(emit_write(t, folder));
     TRY(ir_save(original, arena_printf(t->arena, "%s/%s.cgc", folder, module)));
     TRY(dir_make(ctx, arena_printf(t->arena, "%s/build", folder)));
@@ -87,12 +85,14 @@ static cgc_status write_tree(ir_graph *original, emit_tree *t, const char *modul
 typedef struct partial {
     guard guard;
     cgc_ctx *ctx;
-    const char *folder;
+    const char *folder; /* NULL before it is made */
 } partial;
 
 static void remove_partial(void *object)
 {
     const partial *p = object;
+    if (!p->folder)
+        return;
     cgc_status ignored = dir_remove(p->ctx, p->folder); /* the first error is the one to report */
     (void)ignored;
 }
@@ -105,17 +105,18 @@ cgc_status compile_graph(ir_graph *g, const cgc_hw *hw, const char *module, cons
     TRY(hw_check(ctx, hw));
     TRY(ir_verify(g));
     const char *final_path = arena_printf(&ctx->arena, "%s/%s", build_path, module);
-    const char *folder =
-        arena_printf(&ctx->arena, "%s/.%s.partial-%ld", build_path, module, (long)getpid());
-    partial unfinished = {.ctx = ctx, .folder = folder};
+    const char *prefix = arena_printf(&ctx->arena, ".%s.partial-", module);
+    partial unfinished = {.ctx = ctx};
     guard_push(ctx, &unfinished.guard, remove_partial, &unfinished);
     ir_graph *lowered = ir_clone(g);
     emit_tree tree = {.ctx = ctx, .arena = &lowered->arena};
     cgc_status status = make_tree(lowered, hw, module, &tree);
     if (status == CGC_OK)
         status = dir_make(ctx, build_path);
+    if (status == CGC_OK)
+        status = dir_make_temp(ctx, build_path, prefix, &unfinished.folder);
     if (status == CGC_OK) {
-        status = write_tree(g, &tree, module, folder, final_path);
+        status = write_tree(g, &tree, module, unfinished.folder, final_path);
         if (status != CGC_OK)
             remove_partial(&unfinished);
     }

@@ -48,7 +48,7 @@ cgc_status emit_host_program(plan *p, emit_tree *t, str *layers);
 /* emit/epu/program.c: <module>_epu.c, weights_epu.bin, link.ld; facts likewise, and the DDR map. */
 typedef struct emit_epu_map {
     uint32_t inputs[IR_MAX_INPUTS], outputs[IR_MAX_INPUTS], weights;
-    uint64_t bytes;
+    uint64_t bytes, weights_bytes;
 } emit_epu_map;
 cgc_status emit_epu_program(plan *p, emit_tree *t, str *layers, emit_epu_map *out_map);
 /* emit/build_files.c: build.sh; emit/manifest.c: manifest.json; emit/report.c: report.txt */

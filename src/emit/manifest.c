@@ -89,7 +89,8 @@ cgc_status emit_manifest(const plan *host, const plan *epu, const str *host_laye
     put_hw(s, &epu->hw);
     str_put(s, "},\n");
     put_edges(s, epu->graph, map);
-    str_printf(s, " \"weights_ddr\": %lu, \"ddr_bytes\": %llu,\n", (unsigned long)map->weights,
+    str_printf(s, " \"weights_ddr\": %lu, \"weights_bytes\": %llu, \"ddr_bytes\": %llu,\n",
+               (unsigned long)map->weights, (unsigned long long)map->weights_bytes,
                (unsigned long long)map->bytes);
     str_put(s, " \"layers\": [");
     for (size_t i = 0; i < epu->n_steps; i++) {

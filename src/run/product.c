@@ -50,12 +50,15 @@ static cgc_status load(cgc_program *p, run_kind kind, const char *path, run_prod
     const char *weights = arena_printf(&out->arena, "%s/weights_%s.bin", p->source_path, which);
     TRY(file_read(p->ctx, &out->arena, weights, WEIGHTS_MAX_BYTES, &out->weights,
                   &out->weights_bytes));
-    if (kind == RUN_ISS)
-        return file_read(p->ctx, &out->arena, path, IMAGE_MAX_BYTES, &out->image,
-                         &out->image_bytes);
-    TRY(open_library(p, path, out));
-    size_t wanted = out->entry->weights_bytes();
-    if (out->weights_bytes < wanted)
+    size_t wanted;
+    if (kind == RUN_ISS) {
+        TRY(file_read(p->ctx, &out->arena, path, IMAGE_MAX_BYTES, &out->image, &out->image_bytes));
+        wanted = p->weights_bytes;
+    } else {
+        TRY(open_library(p, path, out));
+        wanted = out->entry->weights_bytes();
+    }
+    if (out->weights_bytes != wanted)
         return diag(p->ctx, CGC_E_FORMAT, (diag_info){.cure = "compile the model again"},
                     "'%s' has %zu bytes; the program wants %zu", weights, out->weights_bytes,
                     wanted);

@@ -268,6 +268,8 @@ static cgc_status read_manifest(cgc_program *p, const char *path, arena *a)
     TRY(read_ports(&r, root, "outputs", &p->outputs, &p->n_outputs));
     r.part = "manifest";
     TRY(get_address(&r, root, "weights_ddr", &p->weights_ddr));
+    TRY(get_integer(&r, root, "weights_bytes", 0, UINT32_MAX, &v));
+    p->weights_bytes = (size_t)v;
     TRY(get_integer(&r, root, "ddr_bytes", 0, UINT32_MAX, &v));
     p->ddr_bytes = (uint64_t)v;
     find_variants(p);

@@ -81,6 +81,7 @@ struct cgc_program {
     run_port *inputs, *outputs;
     int32_t n_inputs, n_outputs;
     uint32_t weights_ddr;
+    size_t weights_bytes; /* of weights_epu.bin */
     uint64_t ddr_bytes;
     run_layer *layers;
     int32_t n_layers;

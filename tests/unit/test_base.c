@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *message(cgc_ctx *ctx)
@@ -250,6 +251,17 @@ static void test_files(cgc_ctx *ctx)
     CHECK(!path_exists(fresh) && path_exists(arena_printf(&a, "%s/new", old)) &&
           !path_exists(deep));
     CHECK(path_exists(outside));
+    /* Own folders for all who ask; what a process that has ended left is removed. */
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    CHECK(child > 0 && waitpid(child, NULL, 0) == child);
+    const char *left = arena_printf(&a, "%s/.m.%ld_0/sub", root, (long)child), *one, *two;
+    CHECK(dir_make(ctx, left) == CGC_OK);
+    CHECK(dir_make_temp(ctx, root, ".m.", &one) == CGC_OK && !path_exists(left));
+    CHECK(dir_make_temp(ctx, root, ".m.", &two) == CGC_OK);
+    CHECK(strcmp(one, two) != 0 && path_exists(one) && path_exists(two));
+    CHECK(rmdir(one) == 0 && rmdir(two) == 0);
     size_t n;
     const char **names = dir_list(&a, root, &n);
     CHECK(n == 2 && strcmp(names[0], "a") == 0 && strcmp(names[1], "outside") == 0);

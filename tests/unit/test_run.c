@@ -16,17 +16,18 @@ enum { C = 2, H = 3, W = 4, N = C * H * W };
 
 static char root[256];
 
-static const char manifest[] = "{\"format\": 1, \"module\": \"m\", \"hw\": {\"array_size\": 8},\n"
-                               " \"inputs\": [{\"name\": \"x\", \"dtype\": \"int8\", \"shape\": "
-                               "[1,2,3,4], \"ddr\": 1073741824}],\n"
-                               " \"outputs\": [{\"name\": \"out_0\", \"dtype\": \"int8\", "
-                               "\"shape\": [1,2,3,4], \"ddr\": 1073741888}],\n"
-                               " \"weights_ddr\": 1073741952, \"ddr_bytes\": 4096,\n"
-                               " \"layers\": [{\"id\": 1, \"name\": \"block.act\", \"op\": "
-                               "\"contrib.epu.table\", \"value\": \"%0\",\n"
-                               "   \"dtype\": \"int8\", \"shape\": [1,2,3,4], \"macs\": 0,\n"
-                               "   \"host\": {\"kernel\": \"table_s8\", \"layout\": \"nhwc\", "
-                               "\"border\": [1,2,1,1], \"row_bytes\": 16}}]}\n";
+static const char manifest[] =
+    "{\"format\": 1, \"module\": \"m\", \"hw\": {\"array_size\": 8},\n"
+    " \"inputs\": [{\"name\": \"x\", \"dtype\": \"int8\", \"shape\": "
+    "[1,2,3,4], \"ddr\": 1073741824}],\n"
+    " \"outputs\": [{\"name\": \"out_0\", \"dtype\": \"int8\", "
+    "\"shape\": [1,2,3,4], \"ddr\": 1073741888}],\n"
+    " \"weights_ddr\": 1073741952, \"weights_bytes\": 0, \"ddr_bytes\": 4096,\n"
+    " \"layers\": [{\"id\": 1, \"name\": \"block.act\", \"op\": "
+    "\"contrib.epu.table\", \"value\": \"%0\",\n"
+    "   \"dtype\": \"int8\", \"shape\": [1,2,3,4], \"macs\": 0,\n"
+    "   \"host\": {\"kernel\": \"table_s8\", \"layout\": \"nhwc\", "
+    "\"border\": [1,2,1,1], \"row_bytes\": 16}}]}\n";
 
 /* -DWRONG=i makes element i (NHWC order) of the layer wrong. */
 static const char program[] =
@@ -265,6 +266,7 @@ static void test_manifests(cgc_ctx *ctx)
         {"[1,2,3,4]", "[2000000000,2000000000,3,4]"},
         {"[1,2,3,4]", "[1,1,1,1,1,1,2,3,4]"},
         {"\"weights_ddr\": 1073741952", "\"weights_ddr\": 10737419520"},
+        {"\"weights_bytes\": 0", "\"weights_bytes\": -1"},
         {"\"id\": 1", "\"id\": 2"},
         {"\"layout\": \"nhwc\"", "\"layout\": \"nchw\""},
         {"\"row_bytes\": 16", "\"row_bytes\": 13"},

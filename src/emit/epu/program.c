@@ -39,6 +39,7 @@ static cgc_status map_ddr(epu_emit *e)
 
 static cgc_status check_ddr(epu_emit *e)
 {
+    e->map.weights_bytes = e->weights.len;
     e->map.bytes += e->weights.len;
     if ((int64_t)e->map.bytes <= DDR_MOST)
         return CGC_OK;
