@@ -72,11 +72,16 @@ def named_types(context: Context, pointer: Any, entries: str) -> dict[str, Tenso
     return types
 
 
+def _native(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array as C reads it: row-major, in this machine's byte order; copied only if it is not."""
+    return np.asarray(array, dtype=np.asarray(array).dtype.newbyteorder("="), order="C")
+
+
 class Tensors:
     """A C table of cgc_tensor over numpy arrays; pass .table and .count to C."""
 
     def __init__(self, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
-        self.arrays = [np.asarray(array, order="C") for array in arrays]
+        self.arrays = [_native(array) for array in arrays]
         self.count = len(self.arrays)
         self.table = ffi.new("cgc_tensor[]", max(self.count, 1))
         self._buffers = []

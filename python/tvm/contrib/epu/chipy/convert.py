@@ -100,7 +100,20 @@ class Conversion:
             return node.target(
                 *self.resolve(node.args), **{k: self.resolve(v) for k, v in node.kwargs.items()}
             )
-        return registry.find(str(node.target), owner_name(node), source_place(node))(Call(self, node))
+        name = str(node.target)
+        place = source_place(node) + ("" if name in registry.names() else self._others(node))
+        return registry.find(name, owner_name(node), place)(Call(self, node))
+
+    def _others(self, node: fx.Node) -> str:
+        """Return what else has no converter behind a node that has none, so that one error names all."""
+        computed = {known for known, value in self._values.items() if isinstance(value, Value)} | {node}
+        missing: dict[str, str] = {str(node.target): ""}
+        while (node := node.next).op != "output":
+            if node.op == "call_function" and not computed.isdisjoint(node.all_input_nodes):
+                computed.add(node)
+                if str(node.target) not in registry.names():
+                    missing.setdefault(str(node.target), f"; also {node.target}{source_place(node)}")
+        return "".join(missing.values())
 
     def _outputs(self) -> list[Value]:
         output = next(node for node in self.program.graph.nodes if node.op == "output")

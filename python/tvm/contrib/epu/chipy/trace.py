@@ -8,7 +8,9 @@ decomposed: quantized layers stay one custom operator each.
 from __future__ import annotations
 
 import inspect
+import traceback
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -86,6 +88,14 @@ def trace(model: nn.Module, inputs: dict[str, Tensor]) -> ExportedProgram:
     return program.run_decompositions({})
 
 
+def _place(problem: BaseException) -> str:
+    """Return " at file:line" of the innermost forward() of the user's that an error came through, or ""."""
+    own = str(Path(torch.__file__).parent)
+    frames = traceback.extract_tb(problem.__traceback__)
+    lines = [f for f in frames if f.name == "forward" and not f.filename.startswith(own)]
+    return f" at {Path(lines[-1].filename).name}:{lines[-1].lineno}" if lines else ""
+
+
 def _explain(problem: Exception, layer: str, inputs: dict[str, Tensor]) -> Error:
     """Return our error for one of torch's: the layer, the declared inputs, and torch's first line."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
@@ -96,7 +106,7 @@ def _explain(problem: Exception, layer: str, inputs: dict[str, Tensor]) -> Error
             f"forward() decides by the values of a tensor, which has no place in a graph: {reason}",
             layer=layer,
             setting="forward",
-            found="a Python branch or shape that depends on values",
+            found=f"a Python branch or shape that depends on values{_place(problem)}",
             wanted="a forward() whose steps depend on shapes alone",
             cure="write the choice with torch.where, or move it out of the model",
         )
