@@ -41,14 +41,27 @@ const hw_param *hw_find(const char *name)
     return NULL;
 }
 
-cgc_status hw_unknown(cgc_ctx *ctx, const char *name)
+/* CGC_E_TARGET for a name that is none of n known ones, with the one that may be meant. */
+static cgc_status unknown(cgc_ctx *ctx, const char *kind, const char *name,
+                          const char *const *known, size_t n)
 {
     str names;
     str_init(&names, &ctx->arena);
-    for (int32_t i = 0; i < HW_PARAM_COUNT; i++)
-        str_printf(&names, "%s%s", i ? ", " : "", hw_params[i].name);
+    for (size_t i = 0; i < n; i++)
+        str_printf(&names, "%s%s", i ? ", " : "", known[i]);
     diag_info info = {.setting = name, .wanted = names.data};
-    return diag(ctx, CGC_E_TARGET, info, "unknown hardware parameter '%s'", name);
+    const char *near = text_nearest(name, known, n);
+    if (near)
+        info.cure = arena_printf(&ctx->arena, "did you mean '%s'?", near);
+    return diag(ctx, CGC_E_TARGET, info, "unknown hardware %s '%s'", kind, name);
+}
+
+cgc_status hw_unknown(cgc_ctx *ctx, const char *name)
+{
+    const char *known[HW_PARAM_COUNT];
+    for (int32_t i = 0; i < HW_PARAM_COUNT; i++)
+        known[i] = hw_params[i].name;
+    return unknown(ctx, "parameter", name, known, HW_PARAM_COUNT);
 }
 
 static const char *value_text(arena *a, double v)
@@ -152,8 +165,7 @@ cgc_status hw_check(cgc_ctx *ctx, const cgc_hw *hw)
 
 cgc_status hw_apply_preset(cgc_hw *hw, const char *name)
 {
-    str names;
-    str_init(&names, &hw->ctx->arena);
+    const char *known[HW_PRESET_COUNT];
     for (int32_t i = 0; i < HW_PRESET_COUNT; i++) {
         const hw_preset *p = &hw_presets[i];
         if (strcmp(p->name, name) == 0) {
@@ -167,10 +179,9 @@ cgc_status hw_apply_preset(cgc_hw *hw, const char *name)
             *hw = fresh;
             return hw_check(hw->ctx, hw);
         }
-        str_printf(&names, "%s%s", i ? ", " : "", p->name);
+        known[i] = p->name;
     }
-    diag_info info = {.setting = "preset", .wanted = names.data};
-    return diag(hw->ctx, CGC_E_TARGET, info, "unknown hardware preset '%s'", name);
+    return unknown(hw->ctx, "preset", name, known, HW_PRESET_COUNT);
 }
 
 cgc_status hw_read_json(cgc_hw *hw, const char *text, size_t bytes, arena *scratch)

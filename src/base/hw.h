@@ -38,7 +38,7 @@ extern const hw_param hw_params[HW_PARAM_COUNT];
 extern const hw_preset hw_presets[HW_PRESET_COUNT];
 
 const hw_param *hw_find(const char *name);             /* NULL if unknown */
-cgc_status hw_unknown(cgc_ctx *ctx, const char *name); /* CGC_E_TARGET with all names */
+cgc_status hw_unknown(cgc_ctx *ctx, const char *name); /* CGC_E_TARGET: all names, the nearest */
 double hw_value(const cgc_hw *hw, const hw_param *p);
 /* Checks the range and sets; a failure leaves hw as it was. Rules over several parameters:
  * hw_check. */

@@ -137,3 +137,43 @@ bool add_size(size_t a, size_t b, size_t *out)
     *out = a + b;
     return true;
 }
+
+const char *text_count(arena *a, int64_t n, const char *thing)
+{
+    return arena_printf(a, "%lld %s%s", (long long)n, thing, n == 1 ? "" : "s");
+}
+
+enum { LONGEST_NAME = 64 };
+
+int text_distance(const char *a, const char *b)
+{
+    int row[LONGEST_NAME + 1];
+    const size_t na = strnlen(a, LONGEST_NAME), nb = strnlen(b, LONGEST_NAME);
+    for (size_t j = 0; j <= nb; j++)
+        row[j] = (int)j;
+    for (size_t i = 1; i <= na; i++) {
+        int diagonal = row[0];
+        row[0] = (int)i;
+        for (size_t j = 1; j <= nb; j++) {
+            const int change = diagonal + (a[i - 1] != b[j - 1]);
+            const int drop = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            diagonal = row[j];
+            row[j] = change < drop ? change : drop;
+        }
+    }
+    return row[nb];
+}
+
+const char *text_nearest(const char *name, const char *const *names, size_t n)
+{
+    const char *best = NULL;
+    int least = ((int)strnlen(name, LONGEST_NAME) + 2) / 3;
+    for (size_t i = 0; i < n; i++) {
+        const int d = text_distance(name, names[i]);
+        if (d < least) {
+            least = d;
+            best = names[i];
+        }
+    }
+    return best;
+}

@@ -19,7 +19,7 @@ static const op_info *const table[OP_COUNT] = {
 #undef OP
 };
 
-enum { NEAREST = 3, LONGEST_NAME = 64 };
+enum { NEAREST = 3 };
 
 const op_info *op_by_id(op_id id)
 {
@@ -42,32 +42,12 @@ op_id op_id_of(const op_info *op)
     return OP_COUNT;
 }
 
-/* Edit distance; only the first LONGEST_NAME characters of each count. */
-static int distance(const char *a, const char *b)
-{
-    int row[LONGEST_NAME + 1];
-    const size_t na = strnlen(a, LONGEST_NAME), nb = strnlen(b, LONGEST_NAME);
-    for (size_t j = 0; j <= nb; j++)
-        row[j] = (int)j;
-    for (size_t i = 1; i <= na; i++) {
-        int diagonal = row[0];
-        row[0] = (int)i;
-        for (size_t j = 1; j <= nb; j++) {
-            const int change = diagonal + (a[i - 1] != b[j - 1]);
-            const int drop = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
-            diagonal = row[j];
-            row[j] = change < drop ? change : drop;
-        }
-    }
-    return row[nb];
-}
-
 /* Distance to the whole name, or to its part behind the last dot where that is nearer. */
 static int name_distance(const char *name, const op_info *op)
 {
     const char *tail = strrchr(name, '.'), *op_tail = strrchr(op->name, '.');
-    const int whole = distance(name, op->name);
-    const int part = distance(tail ? tail + 1 : name, op_tail ? op_tail + 1 : op->name) + 1;
+    const int whole = text_distance(name, op->name);
+    const int part = text_distance(tail ? tail + 1 : name, op_tail ? op_tail + 1 : op->name) + 1;
     return whole < part ? whole : part;
 }
 

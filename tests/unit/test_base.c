@@ -42,6 +42,9 @@ static void test_arena(cgc_ctx *ctx)
     CHECK(cap >= 1000 && list[0] == 0 && list[999] == 999);
     CHECK_STR(arena_printf(&a, "%s-%d", "a", 5), "a-5");
     CHECK_STR(arena_strndup(&a, "abcdef", 3), "abc");
+    CHECK_STR(text_count(&a, 1, "tile"), "1 tile");
+    CHECK_STR(text_count(&a, 0, "tile"), "0 tiles");
+    CHECK(text_distance("kitten", "sitting") == 3 && text_distance("", "abc") == 3);
     str s;
     str_init(&s, &a);
     CHECK_STR(s.data, "");
@@ -293,7 +296,10 @@ static void test_hw(cgc_ctx *ctx)
     CHECK(cgc_hw_set(hw, "array_size", strtod("nan", NULL)) == CGC_E_TARGET);
     cgc_ctx_clear(ctx);
     CHECK(cgc_hw_set(hw, "speed", 1) == CGC_E_TARGET &&
-          strstr(message(ctx), "macs_per_pe") != NULL);
+          strstr(message(ctx), "macs_per_pe") != NULL && !strstr(message(ctx), "cure"));
+    cgc_ctx_clear(ctx);
+    CHECK(cgc_hw_set(hw, "lrm_sise", 1) == CGC_E_TARGET &&
+          strstr(message(ctx), "\n  cure: did you mean 'lrm_size'?") != NULL);
     cgc_ctx_clear(ctx);
     CHECK(cgc_hw_set(hw, "macs_per_pe", 6) == CGC_OK && hw_check(ctx, hw) == CGC_E_TARGET);
     CHECK(strstr(message(ctx),
@@ -303,6 +309,9 @@ static void test_hw(cgc_ctx *ctx)
         CHECK(cgc_hw_preset(hw, cgc_hw_preset_name(i)) == CGC_OK);
     CHECK(cgc_hw_preset(hw, "cx-8x8x16") == CGC_OK && hw->array_size == 8 && hw->macs_per_pe == 16);
     CHECK(cgc_hw_preset(hw, "none") == CGC_E_TARGET && strstr(message(ctx), "cx-perform") != NULL);
+    cgc_ctx_clear(ctx);
+    CHECK(cgc_hw_preset(hw, "cx-perfrom") == CGC_E_TARGET &&
+          strstr(message(ctx), "\n  cure: did you mean 'cx-perform'?") != NULL);
     cgc_ctx_clear(ctx);
     char path[] = "/tmp/cgc_test_hw_XXXXXX";
     CHECK(close(mkstemp(path)) == 0);
