@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -81,6 +82,11 @@ def test_random_inputs_are_the_same_each_time(model: pathlib.Path) -> None:
         (["run", "MODEL", "--inputs", "y=f.npy"], "the model's input: x float32[1, 3, 8, 8]"),
         (["run", "MODEL", "--inputs", "x=absent.npy"], "absent.npy: it cannot be opened"),
         (["run", "MODEL", "--random", "1", "--engine", "gpu"], "found gpu"),
+        (["run", "MODEL", "--random", "1", "--engine", "gpu"], "iss or iss:race; interp runs a graph"),
+        (
+            ["print", "MODEL", "--passes", "foo"],
+            "--passes: there is no pass 'foo'; wanted all, fold_constants, ",
+        ),
         (["run", "absent.cgc", "--random", "1"], "absent.cgc"),
         (["run"], "an argument is missing"),
         (["run", "MODEL", "--fast"], "unknown option --fast"),
@@ -89,6 +95,8 @@ def test_random_inputs_are_the_same_each_time(model: pathlib.Path) -> None:
         (["compile", "MODEL", "--name", "a/b"], "module name is unusable"),
         (["compile", "MODEL", "--set", "array_size=0"], "array_size"),
         (["compile", "MODEL", "--set", "pes=4"], "pes"),
+        (["compile", "MODEL", "--set", "array_sise=4"], "did you mean 'array_size'?"),
+        (["compile", "MODEL", "--hw", "cx-perfrom"], "did you mean 'cx-perform'?"),
         (["compile", "MODEL", "--set", "array_size"], "--set wants name=number"),
         (["compile", "MODEL", "--hw", "huge"], "huge"),
         (["prove", "MODEL", "--random", "1", "--engines", "host,gpu"], "found gpu"),
@@ -134,6 +142,32 @@ def test_help_of_a_command() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "cgc compile MODEL.cgc [-o DIR]" in done.stdout
     assert "--set NAME=VALUE (cgc isa --parameters lists them)" in done.stdout
+
+
+def test_parameters_have_units_and_ranges() -> None:
+    lines = cgc("isa", "--parameters").stdout.splitlines()
+    assert lines[0].split() == ["parameter", "value", "unit", "range", "meaning"]
+    assert lines[1].split()[:6] == ["array_size", "16", "PEs", "1", "to", "64"]
+    assert len(lines) == 2 + len(opencgc.HWConfig.meanings())
+
+
+def test_the_report_counts_in_words(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """One tile is no tiles; a change of layout is said once."""
+    b = opencgc.GraphBuilder()
+    x = b.input("x", (1, 3, 8, 8))
+    pool = b.node("nn.max_pool2d", [x], "pool_size=[2, 2], strides=[2, 2]", "pool")
+    flat = b.node("reshape", [pool], "newshape=[1, 48]", "flat")
+    b.finish([flat]).save(tmp_path / "f.cgc")
+    for path in (model, tmp_path / "f.cgc"):
+        cgc("compile", path, "-o", tmp_path / "out", "--name", path.stem[:1])
+    text = "".join((tmp_path / f"out/{name}/report.txt").read_text("utf-8") for name in "mf")
+    assert not re.search(r"\b1 (tiles|stages|pixels|lanes|parts|output channels|bytes|layers)\b", text), text
+    assert re.search(r"\b1 (tile|stage)\b", text), text
+    relayouts = [line for line in text.splitlines() if " relayout " in line]
+    assert {re.split(r" 0  ", line)[-1] for line in relayouts} == {
+        "scalar core: change of layout",
+        "scalar core: copy of a graph output",
+    }
 
 
 @pytest.mark.parametrize(

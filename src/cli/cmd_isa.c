@@ -15,13 +15,24 @@ static const struct {
 #undef INSN
 };
 
+static const struct {
+    double lo, hi;
+    const char *unit;
+} ranges[] = {
+#define PARAM(name, type, def, lo, hi, unit, meaning) {lo, hi, unit},
+#include "hwconfig.def"
+#undef PARAM
+};
+
 static int show_parameters(cli_session *s)
 {
+    printf("%-20s  %10s %-9s  %-19s  %s\n", "parameter", "value", "unit", "range", "meaning");
     for (int32_t i = 0; i < cgc_hw_param_count(); i++) {
         double value;
         if (cgc_hw_get(s->hw, cgc_hw_param_name(i), &value) != 0)
             return cli_fail(s->ctx);
-        printf("%-20s  %10.10g  %s\n", cgc_hw_param_name(i), value, cgc_hw_param_meaning(i));
+        printf("%-20s  %10.10g %-9s  %6.10g to %-9.10g  %s\n", cgc_hw_param_name(i), value,
+               ranges[i].unit, ranges[i].lo, ranges[i].hi, cgc_hw_param_meaning(i));
     }
     printf("presets:");
     for (int32_t i = 0; i < cgc_hw_preset_count(); i++)

@@ -5,11 +5,22 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Fails; an unknown pass is a fault of the command line. */
+static int fail_passes(const cli_session *s, const cli_args *args)
+{
+    cgc_error e;
+    cgc_ctx_error(s->ctx, &e);
+    if (strcmp(e.setting, "last") == 0)
+        return cli_usage(args, "--passes: there is no pass '%s'; wanted all, %s", e.found,
+                         e.wanted);
+    return cli_fail(s->ctx);
+}
+
 static int print(cli_session *s, const cli_args *args)
 {
     const char *passes = cli_get(args, "--passes", NULL), *text;
     if (passes && cgc_graph_run_passes(s->graph, strcmp(passes, "all") == 0 ? "" : passes) != 0)
-        return cli_fail(s->ctx);
+        return fail_passes(s, args);
     if (cgc_graph_print(s->graph, cli_get(args, "--layers", NULL) != NULL, &text) != 0)
         return cli_fail(s->ctx);
     fputs(text, stdout);

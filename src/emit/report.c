@@ -5,6 +5,8 @@
  */
 #include "emit/emit.h"
 
+#include <string.h>
+
 static const char *mapping_name(plan_mapping_id id)
 {
     static const char *const names[] = {
@@ -35,9 +37,12 @@ static void put_step(str *s, const plan_step *step)
     str_printf(s, "%5d  %-34s %-28s %-15s %14lld  ", step->layer, step->name,
                step->node ? step->node->op->name : "relayout", mapping_name(step->mapping),
                (long long)step->macs);
-    str_put(s, step->text);
+    if (strncmp(step->text, step->reason, strlen(step->text)) != 0) { /* else said already */
+        str_put(s, step->text);
+        str_put(s, step->reason[0] ? "; " : "");
+    }
     if (step->reason[0])
-        str_printf(s, "%sscalar core: %s", step->text[0] ? "; " : "", step->reason);
+        str_printf(s, "scalar core: %s", step->reason);
     str_put(s, "\n");
 }
 
@@ -54,8 +59,8 @@ cgc_status emit_report(const plan *host, const plan *epu, emit_tree *t)
         macs += epu->steps[i]->macs;
         scalar += epu->steps[i]->mapping == PLAN_MAP_scalar;
     }
-    str_printf(s, "\n%zu layers, %lld MACs, %d on the scalar core\n", epu->n_steps, (long long)macs,
-               scalar);
+    str_printf(s, "\n%s, %lld MACs, %d on the scalar core\n",
+               text_count(t->arena, (int64_t)epu->n_steps, "layer"), (long long)macs, scalar);
     const int32_t notes = cgc_ctx_note_count(t->ctx);
     if (notes)
         str_put(s, "\nNotes\n");

@@ -487,18 +487,21 @@ const char *epu_plan_channel(plan *p, const plan_step *s, int64_t room, epu_step
 const char *epu_text_conv(plan *p, const plan_step *s)
 {
     const epu_conv *c = &epu_of(s)->u.conv;
+    arena *a = p->arena;
+    const char *tiles = text_count(a, c->v.images * c->tiles, "tile");
+    const char *pixels = text_count(a, c->tile, "pixel");
+    const char *channels = text_count(a, c->block, "output channel");
     str t;
-    str_init(&t, p->arena);
+    str_init(&t, a);
     if (s->mapping == PLAN_MAP_conv2d_pixel) {
-        str_printf(&t, "%d tiles of %d pixels", c->v.images * c->tiles, c->tile);
+        str_printf(&t, "%s of %s", tiles, pixels);
         if (c->tail)
-            str_printf(&t, " and %d pixels by channel", c->tail);
-        str_printf(&t, ", %d x %d output channels", c->sets, c->block);
+            str_printf(&t, " and %s by channel", text_count(a, c->tail, "pixel"));
+        str_printf(&t, ", %d x %s", c->sets, channels);
     } else {
-        str_printf(&t, "%d x %d output channels, %d tiles of %d pixels", c->sets, c->block,
-                   c->v.images * c->tiles, c->tile);
+        str_printf(&t, "%d x %s, %s of %s", c->sets, channels, tiles, pixels);
     }
-    str_printf(&t, ", sum of %d bytes", c->row_bytes);
+    str_printf(&t, ", sum of %s", text_count(a, c->row_bytes, "byte"));
     if (c->n_parts > 1)
         str_printf(&t, " in %d parts of at most %d", c->n_parts, c->part_bytes);
     if (c->packed)

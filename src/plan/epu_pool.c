@@ -160,19 +160,26 @@ const char *epu_text_other(plan *p, const plan_step *s)
     switch (s->mapping) {
     case PLAN_MAP_add:
     case PLAN_MAP_table:
-        return arena_printf(p->arena, "%d tiles, %lld lanes of %d elements", e->u.flat.tiles,
-                            (long long)e->u.flat.lanes, e->u.flat.block);
+        return arena_printf(p->arena, "%s, %s of %d elements",
+                            text_count(p->arena, e->u.flat.tiles, "tile"),
+                            text_count(p->arena, e->u.flat.lanes, "lane"), e->u.flat.block);
     case PLAN_MAP_quantize:
     case PLAN_MAP_dequantize:
-        return arena_printf(p->arena, "%d stages of %d pixels, %d channels per lane", e->units,
-                            e->u.planes.stage, e->u.planes.slice);
+        return arena_printf(p->arena, "%s of %s, %s per lane",
+                            text_count(p->arena, e->units, "stage"),
+                            text_count(p->arena, e->u.planes.stage, "pixel"),
+                            text_count(p->arena, e->u.planes.slice, "channel"));
     case PLAN_MAP_max_pool2d:
     case PLAN_MAP_avg_pool2d:
         if (e->u.pool.global)
-            return arena_printf(p->arena, "%d x %d channels, %d parts of %d pixels",
-                                e->u.pool.slices, e->u.pool.slice, e->u.pool.parts, e->u.pool.part);
-        return arena_printf(p->arena, "%d tiles, %d pixels of %d channels per lane", e->units,
-                            e->u.pool.run, e->u.pool.slice);
+            return arena_printf(p->arena, "%d x %s, %s of %s", e->u.pool.slices,
+                                text_count(p->arena, e->u.pool.slice, "channel"),
+                                text_count(p->arena, e->u.pool.parts, "part"),
+                                text_count(p->arena, e->u.pool.part, "pixel"));
+        return arena_printf(p->arena, "%s, %s of %s per lane",
+                            text_count(p->arena, e->units, "tile"),
+                            text_count(p->arena, e->u.pool.run, "pixel"),
+                            text_count(p->arena, e->u.pool.slice, "channel"));
     default:
         return "";
     }

@@ -26,7 +26,8 @@ cgc_status run_engine_parse(cgc_ctx *ctx, const char *name, run_engine *out)
     return diag(ctx, CGC_E_ARGUMENT,
                 (diag_info){.setting = "engine",
                             .found = name,
-                            .wanted = "host, host:<variant>, epu_host, iss or iss:race"},
+                            .wanted = "host, host:<variant>, epu_host, iss or iss:race; "
+                                      "interp runs a graph"},
                 "a program has no such engine");
 }
 
