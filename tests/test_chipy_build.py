@@ -53,7 +53,7 @@ def test_no_target_is_explained():
     with pytest.raises(errors.TargetError) as caught:
         epu_codegen.build_relay(small_graph(), module_name="m")
     assert str(caught.value) == (
-        "error[E_TARGET]: there is no target to compile for; found no active target, "
+        "error[E_TARGET] there is no target to compile for; found no active target, "
         "wanted a tvm.target.epu(...)\n"
         "  cure: with tvm.target.epu(array_size=16, macs_per_pe=8): build_relay(...)"
     )
@@ -63,7 +63,7 @@ def test_a_placeholder_value_is_refused():
     with pytest.raises(errors.TargetError) as caught:
         tvm.target.epu(model="", array_size=...)
     assert str(caught.value) == (
-        "error[E_TARGET]: array_size: a hardware value is not a number; found Ellipsis, wanted a number"
+        "error[E_TARGET] array_size: a hardware value is not a number; found Ellipsis, wanted a number"
     )
 
 
@@ -149,6 +149,14 @@ def test_every_engine_and_the_report(tmp_path, rng):
     assert module.report.text == before, "a run on the host keeps the simulator's figures"
     again = opencgc.ChimeraModule.open(module.source_path)
     assert again.run(x, "host")["out_0"].tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("engines", ["host:ref", ["host:ref"], "host:ref,epu_host"])
+def test_prove_takes_engines_as_a_text_or_a_list(rng, engines):
+    proof = small_graph().prove({"x": rng.normal(0, 3, (2, 8)).astype(np.float32)}, engines=engines)
+    assert proof, proof.text
+    assert "host:ref" in proof.text
+    assert ("epu_host" in proof.text) == ("epu_host" in engines)
 
 
 def test_prove_counts_nothing_on_a_good_graph(rng):

@@ -192,27 +192,27 @@ def test_output_names_and_order(rng):
 INPUT_ERRORS = [
     (
         {},
-        "error[E_ARGUMENT]: an input is missing: x; found no inputs, wanted x\n"
+        "error[E_ARGUMENT] an input is missing: x; found no inputs, wanted x\n"
         "  cure: give run() one array per input name",
     ),
     (
         {"x": np.zeros((1, 3, 6, 6), np.float32), "y": np.zeros(1)},
-        "error[E_ARGUMENT]: there is no such input: y; found x, y, wanted x\n"
+        "error[E_ARGUMENT] there is no such input: y; found x, y, wanted x\n"
         "  cure: give run() one array per input name",
     ),
     (
         {"x": np.zeros((1, 3, 6, 7), np.float32)},
-        "error[E_TYPE]: input 'x' has the wrong shape; found Tensor[(1, 3, 6, 7), float32], "
+        "error[E_TYPE] input 'x' has the wrong shape; found Tensor[(1, 3, 6, 7), float32], "
         "wanted Tensor[(1, 3, 6, 6), float32]\n  cure: reshape 'x'",
     ),
     (
         {"x": np.zeros((1, 3, 6, 6))},
-        "error[E_TYPE]: input 'x' has the wrong element type; found Tensor[(1, 3, 6, 6), float64], "
+        "error[E_TYPE] input 'x' has the wrong element type; found Tensor[(1, 3, 6, 6), float64], "
         "wanted Tensor[(1, 3, 6, 6), float32]\n  cure: use x.astype('float32')",
     ),
     (
         np.zeros((1, 3, 6, 6), np.float32),
-        "error[E_ARGUMENT]: the inputs are not a dict; found ndarray, wanted x\n"
+        "error[E_ARGUMENT] the inputs are not a dict; found ndarray, wanted x\n"
         "  cure: give run() one array per input name: {'x': array}",
     ),
 ]
@@ -270,6 +270,13 @@ def test_hwconfig_refuses_what_makes_no_sense():
 def test_compile_refuses_a_preset_without_hwconfig(rng, tmp_path):
     with pytest.raises(errors.TargetError, match=r"found 'cx-nano', wanted a HWConfig\n.*HWConfig\.preset"):
         conv_graph(rng).compile("m", "cx-nano", tmp_path)
+
+
+def test_hwconfig_from_json_names_the_nearest_parameter(tmp_path):
+    (tmp_path / "hw.json").write_text('{"array_sise": 8}', "utf-8")
+    with pytest.raises(opencgc.Error) as caught:
+        opencgc.HWConfig.from_json(tmp_path / "hw.json")
+    assert caught.value.cure == "did you mean 'array_size'?"
 
 
 def test_hwconfig_from_json(tmp_path):

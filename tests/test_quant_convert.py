@@ -275,7 +275,7 @@ def test_weight_scales_per_layer_setting():
     [
         (
             lambda c: c["defaults"].update(int8_matmull=True),
-            "error[E_ARGUMENT]: config[\"defaults\"] has no setting 'int8_matmull'; found 'int8_matmull', "
+            "error[E_ARGUMENT] config[\"defaults\"] has no setting 'int8_matmull'; found 'int8_matmull', "
             "wanted a known setting, nearest: int8_matmul\n"
             "  cure: the settings are the keys of generate_quant_config(model)['defaults']",
         ),
@@ -294,17 +294,17 @@ def test_weight_scales_per_layer_setting():
         ),
         (
             lambda c: c["defaults"].update(quantize="no"),
-            "error[E_ARGUMENT]: config[\"defaults\"]['quantize'] has an unusable value; found 'no', "
+            "error[E_ARGUMENT] config[\"defaults\"]['quantize'] has an unusable value; found 'no', "
             "wanted True or False\n  cure: the default is True",
         ),
         (
             lambda c: c["defaults"].update(range="max"),
-            "error[E_ARGUMENT]: config[\"defaults\"]['range'] has an unusable value; found 'max', "
+            "error[E_ARGUMENT] config[\"defaults\"]['range'] has an unusable value; found 'max', "
             "wanted 'minmax' or 'percentile' or 'mse'\n  cure: the default is 'minmax'",
         ),
         (
             lambda c: c.update(default={}),
-            "error[E_ARGUMENT]: config has no section 'default'; found 'default', wanted defaults or layers\n"
+            "error[E_ARGUMENT] config has no section 'default'; found 'default', wanted defaults or layers\n"
             "  cure: take the configuration from generate_quant_config(model) and change its entries",
         ),
     ],

@@ -281,7 +281,7 @@ def test_a_float_model_is_refused():
     with pytest.raises(Error) as caught:
         validate_model_export_ready(Tiny().eval())
     assert str(caught.value) == (
-        "error[E_QUANT] (Tiny): the model has no quantized layers; found a float model, wanted a model that "
+        "error[E_QUANT] Tiny: the model has no quantized layers; found a float model, wanted a model that "
         "quantize_model has changed\n  cure: call quantize_model(model, config) first"
     )
 

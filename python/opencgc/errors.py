@@ -25,9 +25,9 @@ class Place:
 
 def compose(what: str, place: Place, error_id: str) -> str:
     """Return the text of an error: one line, and the cure on a second one."""
-    where = f" layer '{place.layer}'" if place.layer else ""
-    where += f" ({place.op})" if place.op else ""
-    line = f"error[{error_id}]{where}: {what}"
+    where = f"layer '{place.layer}'" if place.layer else place.op
+    where += f" ({place.op})" if place.layer and place.op else ""
+    line = f"error[{error_id}] {where}{': ' if where else ''}{what}"
     if place.found:
         line += f"; found {place.found}"
     if place.wanted:

@@ -124,9 +124,13 @@ class Graph(Handle):
         return dict(zip(outputs, results, strict=True))
 
     def prove(
-        self, inputs: Mapping[str, Any], engines: Sequence[str] = (), hw: HWConfig | None = None
+        self, inputs: Mapping[str, Any], engines: str | Sequence[str] = (), hw: HWConfig | None = None
     ) -> Proof:
-        """Run every engine (or those named) and count the output bytes that differ from the interpreter's."""
+        """Run every engine (or those named) and count the output bytes that differ from the interpreter's.
+
+        engines: names as of run(), in a list or one text with commas.
+        """
+        names = engines if isinstance(engines, str) else ",".join(engines)
         module = self._module(hw)
         arrays = Tensors(order_inputs(inputs, self.inputs))
         differing, out = ffi.new("int64_t *"), ffi.new("const char **")
@@ -134,7 +138,7 @@ class Graph(Handle):
             lib.cgc_prove(
                 self.pointer,
                 module.pointer,
-                encode(",".join(engines)),
+                encode(names),
                 arrays.table,
                 arrays.count,
                 differing,

@@ -67,7 +67,8 @@ def _evaluate(layer: str, op: str, attrs: str, inputs: Sequence[NDArray[Any]]) -
         if error.layer:
             raise
         place = replace(error.place, layer=layer, op=error.op or op)
-        text = f"layer '{layer}': {error.message}"
+        head, where = f"error[{error.id}] ", f"{error.op}: " if error.op else ""
+        text = f"{head}layer '{layer}' ({place.op}): {error.message.removeprefix(head).removeprefix(where)}"
         raise type(error).from_text(text, place, error.id) from error
     return result
 
