@@ -12,7 +12,7 @@ from quant_models import SmallResNet, images, prepared, quantized, shake_batchno
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from opencgc.errors import ArgumentError, Error, QuantizationError
+from opencgc.errors import ArgumentError, Error, QuantizationError, TensorTypeError
 from quadric_pyquant.arithmetic import affine_of_range
 from quadric_pyquant.calibration import run_calibration, tag_all_modules
 from quadric_pyquant.model_conversion import freeze_model_weights, quantize_model, validate_model_export_ready
@@ -391,7 +391,7 @@ def test_values_that_are_not_finite_name_the_layer():
 
 def test_an_error_of_the_model_leaves_it_as_it_was():
     model = one()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(TensorTypeError):
         run_calibration(model, [torch.zeros(1, 7)], progress=False)
     assert model[0].stage == "float"
     run_calibration(model, [X], progress=False)
@@ -463,3 +463,58 @@ def test_tags_of_an_outer_model_are_kept():
     quantize_model(outer[0], {"layers": {"0.0": {"w_per_channel": False}}})
     assert outer[0][0].layer_name == "0.0"
     assert outer[0][0].w_scale.dim() == 0
+
+
+# ---- data of another shape ----
+
+
+class AddSelf(nn.Module):
+    """Something to quantize behind any layer."""
+
+    def forward(self, x):
+        return x + x
+
+
+@pytest.mark.parametrize(
+    ("make", "wrong", "found", "wanted"),
+    [
+        (lambda: nn.Conv2d(3, 4, 3), (2, 1, 8, 8), "shape [2, 1, 8, 8]", "[N, 3, H, W] (in_channels=3)"),
+        (lambda: nn.Linear(6, 4), (2, 5), "shape [2, 5]", "[..., 6] (in_features=6)"),
+    ],
+)
+@pytest.mark.parametrize("first", [True, False])
+def test_data_of_another_shape_names_the_layer(make, wrong, found, wanted, first):
+    model = prepared(nn.Sequential(nn.Identity(), make(), AddSelf()))
+    right = (2, 6) if len(wrong) == 2 else (2, 3, 8, 8)
+    batches = [torch.zeros(wrong)] if first else [torch.rand(right), torch.zeros(wrong)]
+    with pytest.raises(TensorTypeError) as caught:
+        run_calibration(model, batches, progress=False)
+    error = caught.value
+    place = f"layer '1' ({type(model[1]).__name__})"
+    assert error.message.startswith(
+        f"error[E_TYPE] {place}: the model does not run on the calibration data: "
+    )
+    assert (error.layer, error.found, error.wanted) == ("1", found, wanted)
+    assert "yield batches as forward() takes them" in error.cure
+    assert isinstance(error.__cause__, RuntimeError | ValueError)
+    assert not model[1]._forward_pre_hooks
+
+
+def test_a_forward_that_fails_by_itself_keeps_its_error():
+    class Once(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.fails = nn.Conv2d(3, 3, 1), False
+
+        def forward(self, x):
+            if self.fails:
+                self.fails = False
+                raise ValueError("not the first time")
+            return self.conv(x)
+
+    model = Once().eval()
+    tag_all_modules(model)
+    quantize_model(model, {"defaults": {"int8_matmul": True, "quantize_output": True}})
+    model.fails = True
+    with pytest.raises(ValueError, match="not the first time"):
+        run_calibration(model, images(1, 3, 8, 8), progress=False)

@@ -5,3 +5,7 @@ The functions live in quadric_pyquant.model_conversion and quadric_pyquant.calib
 their order. A frozen model's forward calls the same C kernels as the compiled program: its values are the
 program's values.
 """
+
+from opencgc.extras import require
+
+require("quadric_pyquant", "qq-core", "torch", "tqdm")

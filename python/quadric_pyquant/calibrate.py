@@ -19,6 +19,7 @@ from torch import nn
 from tqdm import tqdm
 
 from opencgc.errors import ArgumentError, QuantizationError
+from quadric_pyquant.explain import misfit
 from quadric_pyquant.flow import Dataflow, Recorder
 from quadric_pyquant.modules import FloatModule, QAvgPool2d, QuantModule
 from quadric_pyquant.modules.base import Role
@@ -98,12 +99,18 @@ def _observe(
     with torch.no_grad():
         for batch in bar:
             args, kwargs = model_inputs(model, batch)
-            if flow is None:
-                with Recorder() as recorder:
-                    result = model(*args, **kwargs)
-                flow = recorder.finish(result)
-            else:
-                model(*args, **kwargs)
+            try:
+                if flow is None:
+                    with Recorder() as recorder:
+                        result = model(*args, **kwargs)
+                    flow = recorder.finish(result)
+                else:
+                    model(*args, **kwargs)
+            except (RuntimeError, ValueError) as problem:
+                explained = misfit(model, problem, *args, **kwargs)
+                if explained is None:
+                    raise
+                raise explained from problem
             used += 1
     if flow is None:
         raise ArgumentError(

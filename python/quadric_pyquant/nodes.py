@@ -40,7 +40,7 @@ _GLUE = {"relu", "relu_", "clamp", "flatten", "reshape", "permute", "transpose",
 }
 GLUE_METHODS = frozenset(
     _GLUE
-    | {"clamp_", "view", "unflatten", "contiguous", "clone", "detach", "expand", "t"}
+    | {"clamp_", "view", "unflatten", "contiguous", "clone", "detach", "detach_", "expand", "t"}
     | {"size", "dim", "numel", "float", "type_as", "to"}
 )
 # boolean_dispatch's inner function is how fx sees functional.max_pool2d: its name is "fn".

@@ -4,8 +4,12 @@
 aten/ holds one converter per ATen overload, modules/ one per layer type of quadric_pyquant.
 """
 
-from tvm.contrib.epu.chipy.export import export
-from tvm.contrib.epu.chipy.options import options
-from tvm.contrib.epu.chipy.tensor import Tensor
+from opencgc.extras import require
+
+require("tvm.contrib.epu.chipy", "qq-core", "torch", "tqdm")
+
+from tvm.contrib.epu.chipy.export import export  # noqa: E402 - only once torch is there
+from tvm.contrib.epu.chipy.options import options  # noqa: E402
+from tvm.contrib.epu.chipy.tensor import Tensor  # noqa: E402
 
 __all__ = ["Tensor", "export", "options"]

@@ -73,9 +73,17 @@ class Call:
             layer=self.layer,
             op=self.op,
             setting=name,
-            found=repr(value),
+            found=f"{value!r}{source_place(self.fx)}",
             wanted="a tensor",
+            cure="make it a buffer of the model: self.register_buffer(name, torch.tensor(...))",
         )
+
+    def operand(self, name: str) -> Value:
+        """Return a tensor argument, or a Python number as the float32 scalar that torch computes with."""
+        value = self.value(name)
+        if isinstance(value, bool | int | float):
+            return self.conversion.constant(torch.tensor(value, dtype=torch.float32))
+        return self.tensor(name)
 
     def optional(self, name: str) -> list[Value]:
         """Return [value], or [] for None: ready to be appended to the operands."""

@@ -26,6 +26,7 @@ AFTER_AVERAGE = frozenset(
         "aten.view.default",
         "aten._unsafe_view.default",
         "aten.clone.default",
+        "aten.detach.default",
     }
 )
 BEFORE_AVERAGE = AFTER_AVERAGE | {"aten.max_pool2d.default"}

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Converter = Callable[[Call], Value]
 
 FOLDERS = ("aten", "modules")
+SOURCES = "python/tvm/contrib/epu/chipy/aten/"  # from the root of the repository
+SIMILAR = 0.7  # of difflib: relu and gelu are, sigmoid and conv2d are not
 _converters: dict[str, Converter] = {}
 
 
@@ -54,23 +56,33 @@ def names() -> list[str]:
 
 
 def _nearest(name: str, count: int = 3) -> list[str]:
-    """Return supported names near one: other overloads of the same operator first, then similar words."""
-    base = name.rsplit(".", 1)[0]
-    same = [known for known in names() if known.rsplit(".", 1)[0] == base]
-    words = difflib.get_close_matches(name, names(), n=count, cutoff=0.0)
-    return list(dict.fromkeys([*same, *words]))[:count]
+    """Return ATen names near one: other overloads of the same operator first, then similar words, if any."""
+    known: dict[str, list[str]] = {}
+    for full in names():
+        if full.startswith("aten."):
+            known.setdefault(_word(full), []).append(full)
+    words = difflib.get_close_matches(_word(name), known, n=count, cutoff=SIMILAR)
+    return [full for word in words for full in known[word]][:count]
+
+
+def _word(name: str) -> str:
+    """Return the operator of a full name: "relu" of "aten.relu.default"."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else name
 
 
 def find(name: str, layer: str, place: str = "") -> Converter:
     """Return the converter of an operator; an error with layer and place if there is none."""
     found = _load().get(name)
     if found is None:
+        near = _nearest(name)
         raise OperatorError(
             "no converter",
             layer=layer,
             op=name,
             found=f"{name}{place}",
-            wanted=f"a supported operator (nearest: {', '.join(_nearest(name))})",
-            cure="replace the operator in the model, or add a converter with its full name to chipy/aten/",
+            wanted="a supported operator" + (f" (nearest: {', '.join(near)})" if near else ""),
+            cure=f"replace the operator in the model by one of docs/operators.md, 'From PyTorch', or add a "
+            f"converter with its full name to {SOURCES}",
         )
     return found

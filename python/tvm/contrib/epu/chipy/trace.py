@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +16,10 @@ import torch
 from torch import nn
 
 from opencgc.errors import ArgumentError, Error, TensorTypeError
+from quadric_pyquant.explain import follow, reason
 from tvm.contrib.epu.chipy.tensor import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from torch.export import ExportedProgram
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -53,38 +51,17 @@ def order_declared(model: nn.Module, given: dict[str, Any]) -> dict[str, Tensor]
     return {name: given[name] for name in known if name in given}
 
 
-@contextmanager
-def _follow(model: nn.Module) -> Iterator[list[str]]:
-    """Keep the path of the module that runs: where tracing stopped is the last entry."""
-    running: list[str] = []
-    handles = []
-    for path, module in model.named_modules():
-
-        def enter(_module: nn.Module, _inputs: Any, path: str = path) -> None:
-            running.append(path)
-
-        def leave(_module: nn.Module, _inputs: Any, _outputs: Any) -> None:
-            running.pop()
-
-        handles += [module.register_forward_pre_hook(enter), module.register_forward_hook(leave)]
-    try:
-        yield running
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def trace(model: nn.Module, inputs: dict[str, Tensor]) -> ExportedProgram:
     """Return the traced program."""
     examples = {name: tensor.example() for name, tensor in inputs.items()}
-    with _follow(model) as running:
+    with follow(model) as running:
         try:
             with torch.no_grad():
                 program = torch.export.export(model, (), examples, strict=False)
         except Error:
             raise
         except Exception as problem:
-            raise _explain(problem, running[-1] if running else "", inputs) from problem
+            raise _explain(problem, running[-1].path if running else "", inputs) from problem
     return program.run_decompositions({})
 
 
@@ -98,12 +75,10 @@ def _place(problem: BaseException) -> str:
 
 def _explain(problem: Exception, layer: str, inputs: dict[str, Tensor]) -> Error:
     """Return our error for one of torch's: the layer, the declared inputs, and torch's first line."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    reason = lines[0][:300] if lines else type(problem).__name__
     declared = ", ".join(f"{name}={tensor}" for name, tensor in inputs.items())
     if "data-dependent" in str(problem).lower():
         return ArgumentError(
-            f"forward() decides by the values of a tensor, which has no place in a graph: {reason}",
+            f"forward() decides by the values of a tensor, which has no place in a graph: {reason(problem)}",
             layer=layer,
             setting="forward",
             found=f"a Python branch or shape that depends on values{_place(problem)}",
@@ -111,7 +86,7 @@ def _explain(problem: Exception, layer: str, inputs: dict[str, Tensor]) -> Error
             cure="write the choice with torch.where, or move it out of the model",
         )
     return TensorTypeError(
-        f"the model does not run on the declared {', '.join(inputs) or 'inputs'}: {reason}",
+        f"the model does not run on the declared {', '.join(inputs) or 'inputs'}: {reason(problem)}",
         layer=layer,
         setting=", ".join(inputs),
         found=declared or "no inputs",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from opencgc.errors import OperatorError
+from tvm.contrib.epu.chipy.call import source_place
 from tvm.contrib.epu.chipy.registry import converter
 
 if TYPE_CHECKING:
@@ -15,15 +16,15 @@ if TYPE_CHECKING:
 
 @converter("aten.add.Tensor")
 def convert(call: Call) -> Value:
-    """Convert a sum with broadcasting."""
+    """Convert a sum with broadcasting, or with a number."""
     if call.number("alpha") != 1:
         raise OperatorError(
             "alpha: a sum with a factor has no operator",
             layer=call.layer,
             op=call.op,
             setting="alpha",
-            found=call.number("alpha"),
+            found=f"{call.number('alpha')}{source_place(call.fx)}",
             wanted="1",
             cure="multiply in the model, before the sum",
         )
-    return call.node("add", [call.tensor("self"), call.tensor("other")])
+    return call.node("add", [call.operand("self"), call.operand("other")])
