@@ -382,7 +382,8 @@ def test_an_input_that_forward_does_not_have():
 def test_an_input_that_is_not_a_tensor_declaration():
     assert message(export, ConvLinear().eval(), x=np.zeros(3)) == (
         "error[E_ARGUMENT] input 'x' is not declared as a Tensor; found ndarray, "
-        'wanted Tensor(shape=(...), dtype="...")'
+        'wanted Tensor(shape=(...), dtype="...")\n'
+        '  cure: export(model, x=Tensor(shape=(1, 3, 224, 224), dtype="float32"))'
     )
 
 
@@ -403,7 +404,7 @@ def test_an_unusable_shape(shape):
 
 
 def test_an_unknown_dtype():
-    with pytest.raises(errors.TensorTypeError, match="unknown dtype; found float31"):
+    with pytest.raises(errors.TensorTypeError, match="unusable dtype; found float31"):
         Tensor(shape=(1,), dtype="float31")
 
 
@@ -463,14 +464,16 @@ NOT_READY = [
         "frozen",
         "error[E_QUANT] layer 'conv' (QConv2d): the layer's output has no scale (quantize_output); "
         "found quantize_output=False, wanted quantize_output=True\n"
-        '  cure: set config["defaults"]["quantize_output"] = True and quantize again',
+        '  cure: set config["defaults"]["quantize_output"] = True, '
+        'and in config["layers"]["conv"] where it stands there, and quantize again',
     ),
     (
         {"int8_matmul": False},
         "frozen",
         "error[E_QUANT] layer 'conv' (QConv2d): the layer is not on the integer path (int8_matmul); "
         "found int8_matmul=False, wanted int8_matmul=True\n"
-        '  cure: set config["defaults"]["int8_matmul"] = True and quantize again',
+        '  cure: set config["defaults"]["int8_matmul"] = True, '
+        'and in config["layers"]["conv"] where it stands there, and quantize again',
     ),
 ]
 

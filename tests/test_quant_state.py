@@ -213,14 +213,16 @@ TEXTS = [
         "layer 'fc' (QLinear): the layer's output has no scale (quantize_output); found "
         "quantize_output=False, "
         "wanted quantize_output=True\n"
-        '  cure: set config["defaults"]["quantize_output"] = True and quantize again',
+        '  cure: set config["defaults"]["quantize_output"] = True, '
+        'and in config["layers"]["fc"] where it stands there, and quantize again',
     ),
     (
         float_matmul,
         "layer 'conv' (QConv2d): the layer is not on the integer path (int8_matmul); found "
         "int8_matmul=False, "
         "wanted int8_matmul=True\n"
-        '  cure: set config["defaults"]["int8_matmul"] = True and quantize again',
+        '  cure: set config["defaults"]["int8_matmul"] = True, '
+        'and in config["layers"]["conv"] where it stands there, and quantize again',
     ),
     (
         training,

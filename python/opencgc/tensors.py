@@ -35,15 +35,22 @@ class TensorType(NamedTuple):
         return f"Tensor[({dims}), {self.dtype}]"
 
 
+def dtype_names() -> tuple[str, ...]:
+    """Return the names of all element types of the graph, in the order of cgc_dtype."""
+    names: list[str] = []
+    while (known := lib.cgc_dtype_name(len(names))) != ffi.NULL and text(known):
+        names.append(text(known))
+    return tuple(names)
+
+
 @cache
 def dtype_code(name: str) -> int:
     """Return the cgc_dtype of an element type's name, an error if there is none."""
     code: int = lib.cgc_dtype_from_name(encode(name))
     if code < 0:
-        wanted: list[str] = []
-        while (known := lib.cgc_dtype_name(len(wanted))) != ffi.NULL and text(known):
-            wanted.append(text(known))
-        raise TensorTypeError("unknown element type", found=name, wanted=", ".join(wanted))
+        wanted = ", ".join(dtype_names())
+        cure = "convert the array to one of these types"
+        raise TensorTypeError("unknown element type", setting="dtype", found=name, wanted=wanted, cure=cure)
     return code
 
 

@@ -92,14 +92,18 @@ def _check_padding_mode(module: Any) -> None:
         )
 
 
+_SET_AGAIN = (
+    'set config["defaults"]["{setting}"] = True, and in config["layers"]["{layer}"] where it stands there, '
+    "and quantize again"
+)
 _STATES = {
     "int8_matmul": (
         "the layer is not on the integer path (int8_matmul)",
-        'set config["defaults"]["int8_matmul"] = True and quantize again',
+        _SET_AGAIN,
     ),
     "quantize_output": (
         "the layer's output has no scale (quantize_output)",
-        'set config["defaults"]["quantize_output"] = True and quantize again',
+        _SET_AGAIN,
     ),
     "calibrated": ("the layer is not calibrated", "call run_calibration(model, loader)"),
     "frozen": ("the layer's weights are not frozen", "call freeze_model_weights(model) after calibration"),
@@ -113,7 +117,8 @@ def _check_state(module: QuantModule) -> None:
         )
         if not bool(good):
             found, wanted = f"{setting}=False", f"{setting}=True"
-            raise _fail(module, what, setting=setting, found=found, wanted=wanted, cure=cure)
+            told = cure.format(setting=setting, layer=module.layer_name)
+            raise _fail(module, what, setting=setting, found=found, wanted=wanted, cure=told)
     if module.calls_differ:
         raise _fail(
             module,

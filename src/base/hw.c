@@ -51,8 +51,8 @@ static cgc_status unknown(cgc_ctx *ctx, const char *kind, const char *name,
         str_printf(&names, "%s%s", i ? ", " : "", known[i]);
     diag_info info = {.setting = name, .wanted = names.data};
     const char *near = text_nearest(name, known, n);
-    if (near)
-        info.cure = arena_printf(&ctx->arena, "did you mean '%s'?", near);
+    info.cure =
+        near ? arena_printf(&ctx->arena, "did you mean '%s'?", near) : "use one of these names";
     return diag(ctx, CGC_E_TARGET, info, "unknown hardware %s '%s'", kind, name);
 }
 
@@ -105,6 +105,8 @@ static cgc_status check_range(cgc_ctx *ctx, const hw_param *p, double v)
         .wanted =
             arena_printf(&ctx->arena, "%s%s to %s %s", p->kind == HW_I32 ? "a whole number, " : "",
                          value_text(&ctx->arena, p->lo), value_text(&ctx->arena, p->hi), p->unit),
+        .cure = arena_printf(&ctx->arena, "give %s a value in that range, or start from a preset",
+                             p->name),
     };
     return diag(ctx, CGC_E_TARGET, info, "hardware parameter %s (%s) is out of range", p->name,
                 p->meaning);
@@ -129,7 +131,10 @@ cgc_status hw_assign(cgc_hw *hw, const hw_param *p, double v)
 static cgc_status bad_rule(cgc_ctx *ctx, const char *name, int32_t found, const char *wanted)
 {
     diag_info info = {
-        .setting = name, .found = arena_printf(&ctx->arena, "%d", (int)found), .wanted = wanted};
+        .setting = name,
+        .found = arena_printf(&ctx->arena, "%d", (int)found),
+        .wanted = wanted,
+        .cure = arena_printf(&ctx->arena, "give %s such a value, or start from a preset", name)};
     return diag(ctx, CGC_E_TARGET, info, "hardware parameter %s makes no sense", name);
 }
 
@@ -191,7 +196,9 @@ cgc_status hw_read_json(cgc_hw *hw, const char *text, size_t bytes, arena *scrat
     TRY(json_parse(hw->ctx, scratch, text, bytes, &root));
     if (root->kind != JSON_OBJECT)
         return diag(hw->ctx, CGC_E_TARGET,
-                    (diag_info){.wanted = "an object {\"array_size\": 16, ...}"},
+                    (diag_info){.wanted = "an object {\"array_size\": 16, ...}",
+                                .cure = "write parameter names and numbers; cgc isa --parameters "
+                                        "lists them"},
                     "a hardware description is one JSON object");
     for (const json *c = root->child; c; c = c->next) {
         const hw_param *p = hw_find(c->key);
@@ -199,7 +206,9 @@ cgc_status hw_read_json(cgc_hw *hw, const char *text, size_t bytes, arena *scrat
             return hw_unknown(hw->ctx, c->key);
         if (c->kind != JSON_NUMBER)
             return diag(hw->ctx, CGC_E_TARGET,
-                        (diag_info){.setting = p->name, .wanted = "a number"},
+                        (diag_info){.setting = p->name,
+                                    .wanted = "a number",
+                                    .cure = "write the number without quotes"},
                         "hardware parameter %s is not a number", p->name);
         TRY(hw_assign(&fresh, p, c->number));
     }

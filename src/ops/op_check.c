@@ -42,9 +42,11 @@ cgc_status op_check_dtype(cgc_ctx *ctx, const ir_node *n, int32_t input, ir_dtyp
     diag_info info = ir_where(n, name);
     info.found = type_of(ctx, n, input);
     info.wanted = ir_dtype_name(dtype);
-    info.cure = dtype == IR_int8      ? "put qnn.quantize before it"
-                : dtype == IR_float32 ? "put qnn.dequantize before it"
-                                      : "store it in the wanted type";
+    const ir_dtype found = n->inputs[input]->type.dtype;
+    info.cure = dtype == IR_int8 && found == IR_float32 ? "put qnn.quantize before it"
+                : dtype == IR_float32 && found == IR_int8
+                    ? "put qnn.dequantize before it"
+                    : "declare or store it in the wanted type";
     return diag(ctx, CGC_E_TYPE, info, "operand %s has the wrong element type", name);
 }
 

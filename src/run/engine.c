@@ -27,7 +27,8 @@ cgc_status run_engine_parse(cgc_ctx *ctx, const char *name, run_engine *out)
                 (diag_info){.setting = "engine",
                             .found = name,
                             .wanted = "host, host:<variant>, epu_host, iss or iss:race; "
-                                      "interp runs a graph"},
+                                      "interp runs a graph",
+                            .cure = "name one of them"},
                 "a program has no such engine");
 }
 
@@ -39,7 +40,8 @@ static cgc_status check_tensors(cgc_program *p, const char *what, const run_port
             return diag(p->ctx, CGC_E_TYPE,
                         (diag_info){.setting = ports[i].name,
                                     .found = ir_type_text(&p->result, &t[i].type),
-                                    .wanted = ir_type_text(&p->result, &ports[i].type)},
+                                    .wanted = ir_type_text(&p->result, &ports[i].type),
+                                    .cure = "give a tensor of that shape and element type"},
                         "%s %d of program '%s' has another type", what, (int)i, p->module);
         if (!t[i].data && ir_type_bytes(&t[i].type) > 0)
             return diag(p->ctx, CGC_E_ARGUMENT, (diag_info){.setting = ports[i].name},

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 import torch
 
 from opencgc.errors import TensorTypeError
+from opencgc.tensors import dtype_names
+
+DTYPES = dtype_names()
 
 
 @dataclass(frozen=True)
@@ -29,14 +32,16 @@ class Tensor:
                 setting="shape",
                 found=self.shape,
                 wanted="positive integers",
+                cure="give every size as a number; programs have static shapes",
             )
         object.__setattr__(self, "shape", shape)
-        if not isinstance(getattr(torch, self.dtype, None), torch.dtype):
+        if self.dtype not in DTYPES or not isinstance(getattr(torch, self.dtype, None), torch.dtype):
             raise TensorTypeError(
-                "a Tensor has an unknown dtype",
+                "a Tensor has an unusable dtype",
                 setting="dtype",
                 found=self.dtype,
-                wanted="for example float32",
+                wanted=", ".join(DTYPES),
+                cure='declare what forward() takes: dtype="float32" for most models',
             )
 
     def example(self) -> torch.Tensor:

@@ -47,6 +47,7 @@ def order_declared(model: nn.Module, given: dict[str, Any]) -> dict[str, Tensor]
                 setting=name,
                 found=type(value).__name__,
                 wanted='Tensor(shape=(...), dtype="...")',
+                cure=f'export(model, {name}=Tensor(shape=(1, 3, 224, 224), dtype="float32"))',
             )
     return {name: given[name] for name in known if name in given}
 
