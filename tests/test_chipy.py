@@ -267,7 +267,7 @@ def test_no_converter_names_operator_layer_and_nearest():
     text = message(export, quantized(Exotic(), 1, 3, 8, 8), x=X)
     assert re.fullmatch(
         r"error\[E_OP\] layer 'block\.1' \(aten\.softplus\.default\): no converter; "
-        r"found aten\.softplus\.default at \w+\.py:\d+, "
+        r"found aten\.softplus\.default in Softplus at test_chipy\.py:\d+, "
         r"wanted a supported operator\n"
         r"  cure: replace the operator in the model by one of docs/operators\.md, 'From PyTorch', or add a "
         r"converter with its full name to python/tvm/contrib/epu/chipy/aten/",

@@ -168,6 +168,10 @@ def test_a_graph_prints_parses_saves_and_loads(rng, tmp_path):
     assert 'layer="conv"' in graph.format(layers=True)
     assert loaded.run(x)["out_0"].tobytes() == wanted.tobytes()
     assert (tmp_path / "conv.safetensors").exists()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(errors.FileError, match="found a folder, wanted a file name"):
+        graph.save(tmp_path / "folder")
+    assert not (tmp_path / "folder.safetensors").exists()
 
 
 def test_inputs_and_outputs_have_names_and_types(rng):

@@ -193,6 +193,7 @@ cgc_status dir_replace(cgc_ctx *ctx, const char *from, const char *to);
 /* Names in a folder but . and .., sorted; none if it cannot be read. */
 const char **dir_list(arena *a, const char *path, size_t *out_count);
 bool path_exists(const char *path);
+bool path_is_folder(const char *path);
 
 /* ---- JSON: strict reader with depth and size limits, for HWConfig, manifests and safetensors
  * headers ---- */

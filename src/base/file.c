@@ -36,6 +36,12 @@ bool path_exists(const char *path)
     return stat(path, &st) == 0;
 }
 
+bool path_is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* Reads exactly bytes from a file that must end there. 0 or an errno value; -1 if the size
  * changed. */
 static int read_all(const char *path, char *data, size_t bytes)

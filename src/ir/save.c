@@ -41,6 +41,13 @@ static cgc_status save(ir_graph *g, arena *a, const char *path)
         tensors[i].tensor =
             (ir_tensor){.type = used[i]->type, .data = (void *)(uintptr_t)used[i]->data};
     }
+    if (path_is_folder(path)) /* known before the constants are written */
+        return diag(g->ctx, CGC_E_FILE,
+                    (diag_info){.setting = "path",
+                                .found = "a folder",
+                                .wanted = "a file name",
+                                .cure = "name the file, for example model.cgc"},
+                    "cannot write %s", path);
     str_init(&file, a);
     str_init(&text, a);
     TRY(st_write(g->ctx, tensors, n, &file));

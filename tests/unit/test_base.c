@@ -275,6 +275,29 @@ static void test_files(cgc_ctx *ctx)
     arena_deinit(&a);
 }
 
+/* hw is a preset with 16 MACs; what a file does not say, or an unusable file, leaves it. */
+static void test_hw_json(cgc_ctx *ctx, cgc_hw *hw)
+{
+    char path[] = "/tmp/cgc_test_hw_XXXXXX";
+    CHECK(close(mkstemp(path)) == 0);
+    write_small(ctx, path, "{\"array_size\": 4, \"ocm_size\": 65536}");
+    CHECK(cgc_hw_load_json(hw, path) == CGC_OK && hw->array_size == 4 && hw->ocm_size == 65536);
+    CHECK(hw->macs_per_pe == 16); /* what the file does not say stays */
+    static const char *const bad[] = {"[]",
+                                      "{\"array_size\": \"4\"}",
+                                      "{\"size\": 4}",
+                                      "{\"array_size\": 4, \"lrm_size\": 999}",
+                                      "{\"array_size\": 1e9}",
+                                      "{\"array_size\": 4"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        write_small(ctx, path, bad[i]);
+        CHECK(cgc_hw_load_json(hw, path) != CGC_OK && hw->array_size == 4 && hw->lrm_size == 4096);
+        CHECK(strstr(message(ctx), path) != NULL);
+        cgc_ctx_clear(ctx);
+    }
+    CHECK(remove(path) == 0);
+}
+
 static void test_hw(cgc_ctx *ctx)
 {
     double v = 0;
@@ -315,24 +338,7 @@ static void test_hw(cgc_ctx *ctx)
     CHECK(cgc_hw_preset(hw, "cx-perfrom") == CGC_E_TARGET &&
           strstr(message(ctx), "\n  cure: did you mean 'cx-perform'?") != NULL);
     cgc_ctx_clear(ctx);
-    char path[] = "/tmp/cgc_test_hw_XXXXXX";
-    CHECK(close(mkstemp(path)) == 0);
-    write_small(ctx, path, "{\"array_size\": 4, \"ocm_size\": 65536}");
-    CHECK(cgc_hw_load_json(hw, path) == CGC_OK && hw->array_size == 4 && hw->ocm_size == 65536);
-    CHECK(hw->macs_per_pe == 16); /* what the file does not say stays */
-    static const char *const bad[] = {"[]",
-                                      "{\"array_size\": \"4\"}",
-                                      "{\"size\": 4}",
-                                      "{\"array_size\": 4, \"lrm_size\": 999}",
-                                      "{\"array_size\": 1e9}",
-                                      "{\"array_size\": 4"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        write_small(ctx, path, bad[i]);
-        CHECK(cgc_hw_load_json(hw, path) != CGC_OK && hw->array_size == 4 && hw->lrm_size == 4096);
-        CHECK(strstr(message(ctx), path) != NULL);
-        cgc_ctx_clear(ctx);
-    }
-    CHECK(remove(path) == 0);
+    test_hw_json(ctx, hw);
     for (int32_t i = 0; i < cgc_hw_param_count(); i++)
         CHECK(cgc_hw_get(hw, cgc_hw_param_name(i), &v) == CGC_OK && *cgc_hw_param_meaning(i));
     CHECK_STR(cgc_hw_param_name(-1), "");

@@ -166,9 +166,18 @@ def bind_arguments(node: fx.Node) -> dict[str, Any]:
 
 
 def source_place(node: fx.Node) -> str:
-    """Return " at file:line" of the user's code that a traced node comes from, or ""."""
-    lines = re.findall(r'File "([^"]+)", line (\d+), in forward', str(node.meta.get("stack_trace") or ""))
-    return f" at {Path(lines[-1][0]).name}:{lines[-1][1]}" if lines else ""
+    """Return " in Softplus at file:line": torch's layer class and the user's line that a node comes from.
+
+    Either part is left out where there is none.
+    """
+    own = str(Path(torch.__file__).parent)
+    frames = re.findall(r'File "([^"]+)", line (\d+), in forward', str(node.meta.get("stack_trace") or ""))
+    # A rewritten forward has a name in angle brackets; torch's own layers are no place of the user's.
+    lines = [frame for frame in frames if not frame[0].startswith((own, "<"))]
+    stack = node.meta.get("nn_module_stack") or {}
+    owner = str(next(reversed(stack.values()))[1]) if stack else ""
+    layer = f" in {owner.rpartition('.')[2]}" if owner.startswith("torch.nn.") else ""
+    return layer + (f" at {Path(lines[-1][0]).name}:{lines[-1][1]}" if lines else "")
 
 
 def owner_name(node: fx.Node) -> str:
