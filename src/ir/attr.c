@@ -84,20 +84,6 @@ void ir_set_ints(ir_graph *g, ir_node *n, const char *name, const int64_t *v, in
     *a = (ir_attr){.kind = IR_ATTR_INTS, .set = true, .ints = copy, .n_ints = count};
 }
 
-void ir_set_string(ir_graph *g, ir_node *n, const char *name, const char *v)
-{
-    ir_attr *a = find(n, name);
-    if (a)
-        *a = (ir_attr){.kind = IR_ATTR_STRING, .set = true, .s = arena_strdup(&g->arena, v)};
-}
-
-void ir_set_tensor(ir_node *n, const char *name, ir_value *constant)
-{
-    ir_attr *a = find(n, name);
-    if (a)
-        *a = (ir_attr){.kind = IR_ATTR_TENSOR, .set = true, .tensor = constant};
-}
-
 /* Element c of a per-channel constant; 0 where there is none. */
 static const void *element(const ir_attr *a, ir_dtype dtype, int64_t c)
 {

@@ -133,9 +133,8 @@ void ir_set_outputs(ir_graph *g, ir_value *const *values, const char *const *nam
 /* Deep copy into a new graph (what cgc_compile works on). */
 ir_graph *ir_clone(ir_graph *g);
 
-/* ---- attributes by name; the name must be in the op's table (a CGC_E_INTERNAL diagnostic
- * otherwise is not possible, so a wrong name returns a zero attribute: tests call every
- * accessor) ---- */
+/* ---- attributes by name, which must be in the op's table: of a wrong name the accessors give zero
+ * and the setters do nothing ---- */
 ir_attr *ir_attr_get(const ir_node *n, const char *name);
 int64_t ir_int(const ir_node *n, const char *name);
 bool ir_bool(const ir_node *n, const char *name);
@@ -146,11 +145,8 @@ const char *ir_string(const ir_node *n, const char *name);
 /* INT and scalar ZERO_POINT. */
 void ir_set_int(ir_node *n, const char *name, int64_t v);
 void ir_set_bool(ir_node *n, const char *name, bool v);
-/* Per-channel SCALE or ZERO_POINT. */
-void ir_set_tensor(ir_node *n, const char *name, ir_value *constant);
 void ir_set_float(ir_node *n, const char *name, float v);
 void ir_set_ints(ir_graph *g, ir_node *n, const char *name, const int64_t *v, int32_t count);
-void ir_set_string(ir_graph *g, ir_node *n, const char *name, const char *v);
 /* A SCALE / ZERO_POINT attribute expanded for channel c (the scalar, or element c). */
 float ir_scale(const ir_node *n, const char *name, int64_t c);
 int32_t ir_zero_point(const ir_node *n, const char *name, int64_t c);

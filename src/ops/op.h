@@ -172,8 +172,6 @@ cgc_status op_check_input(cgc_ctx *ctx, const ir_node *n, int32_t input, int32_t
                           ir_dtype dtype);
 cgc_status op_check_dim(cgc_ctx *ctx, const ir_node *n, int32_t input, int32_t axis, int64_t wanted,
                         const char *wanted_is);
-cgc_status op_check_int(cgc_ctx *ctx, const ir_node *n, const char *attr, int64_t found,
-                        int64_t wanted, const char *wanted_is);
 /* channels 0: one value only; else one value or one per channel. */
 cgc_status op_check_scale(cgc_ctx *ctx, const ir_node *n, const char *attr, int64_t channels);
 cgc_status op_check_zero_point(cgc_ctx *ctx, const ir_node *n, const char *attr, int64_t channels);

@@ -80,17 +80,6 @@ cgc_status op_check_dim(cgc_ctx *ctx, const ir_node *n, int32_t input, int32_t a
     return diag(ctx, CGC_E_TYPE, info, "dimension %d of operand %s does not fit", axis, name);
 }
 
-cgc_status op_check_int(cgc_ctx *ctx, const ir_node *n, const char *attr, int64_t found,
-                        int64_t wanted, const char *wanted_is)
-{
-    if (found == wanted)
-        return CGC_OK;
-    diag_info info = ir_where(n, attr);
-    info.found = arena_printf(&ctx->arena, "%lld", (long long)found);
-    info.wanted = arena_printf(&ctx->arena, "%lld (%s)", (long long)wanted, wanted_is);
-    return diag(ctx, CGC_E_ATTR, info, "attribute %s does not fit the operands", attr);
-}
-
 /* The attribute is one value, or a constant [channels] of dtype; *count gets how many values. */
 static cgc_status check_values(cgc_ctx *ctx, const ir_node *n, const char *attr, int64_t channels,
                                ir_dtype dtype, int64_t *count)

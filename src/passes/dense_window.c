@@ -89,7 +89,7 @@ static cgc_status try_dense(ir_graph *g, ir_node *dense)
 
 cgc_status pass_dense_window(ir_graph *g)
 {
-    /* Nodes are inserted before the one at hand, so its place is looked up again. */
+    /* What replaces a node stands before the next one: step over it. */
     for (size_t i = 0; i < g->n_nodes; i++) {
         ir_node *n = g->nodes[i];
         const size_t before = g->n_nodes;
