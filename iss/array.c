@@ -19,13 +19,12 @@ enum {
 enum { MAX_DESCRIPTOR = 128 };
 
 typedef struct array_insn {
-    const char *name;
     uint32_t queue, descriptor_bytes;
     void (*body)(epu *e, const void *descriptor, const uint32_t *operands);
 } array_insn;
 
 static const array_insn insns[] = {
-#define ROW(name, f3, f2, queue, bytes) {#name, QUEUE_##queue, bytes, call_##name},
+#define ROW(name, f3, f2, queue, bytes) {QUEUE_##queue, bytes, call_##name},
     ISS_INSN_LIST(ROW)
 #undef ROW
 };
@@ -48,12 +47,6 @@ static uint32_t find(uint32_t functions)
     default:
         return INSN_COUNT;
     }
-}
-
-const char *array_name(uint32_t functions)
-{
-    const uint32_t i = find(functions);
-    return i < INSN_COUNT ? insns[i].name : "";
 }
 
 static bool body_fault(iss_machine *m, uint32_t pc)

@@ -133,7 +133,6 @@ void fpu_forget(void);          /* drops flags that array operations raised */
 
 /* array.c: one array instruction. false: stopped. */
 bool array_exec(iss_machine *m, const iss_code *c, uint32_t pc);
-const char *array_name(uint32_t functions);
 
 /* timing.c */
 void time_issue(iss_machine *m, uint32_t queue); /* one cycle of the scalar core, FULL */
